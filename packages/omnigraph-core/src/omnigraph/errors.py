@@ -1,0 +1,210 @@
+"""The error tree: one base, a stable ``kind`` for programs, a next move for people.
+
+    OmnigraphError
+    ├── InvalidInputError (ValueError)         a URI, option, row or parameter is wrong
+    ├── ResourceLimitError                     a bound was reached before anything was done
+    └── StorageError                           .condition says what the evidence is
+        ├── BackendNotInstalledError (ImportError)  no installed plugin serves this scheme
+        ├── BackendFailedToLoadError                the plugin is there and broken, see __cause__
+        ├── BackendConflictError                    two plugins claim the same name or scheme
+        └── UnsupportedCapabilityError              the backend does not offer this verb
+
+``ErrorKind`` is append-only. Every error pickles, notes included, because Spark workers and process pools
+send errors across process boundaries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+
+class ErrorKind(StrEnum):
+    """What went wrong, as a word that programs may rely on. Append-only."""
+
+    INVALID_INPUT = "invalid_input"
+    RESOURCE_LIMIT = "resource_limit"
+    STORAGE = "storage"
+    BACKEND_NOT_INSTALLED = "backend_not_installed"
+    BACKEND_FAILED_TO_LOAD = "backend_failed_to_load"
+    BACKEND_CONFLICT = "backend_conflict"
+    UNSUPPORTED_CAPABILITY = "unsupported_capability"
+
+
+class StorageCondition(StrEnum):
+    """What the evidence says about a storage failure.
+
+    ``TRANSIENT`` describes the evidence; it is not leave to try again. Only code that knows that the
+    failed request had no effect may repeat it.
+    """
+
+    TRANSIENT = "transient"
+    CONFIGURATION = "configuration"
+    NOT_FOUND = "not_found"
+    PRECONDITION = "precondition"
+    PERMANENT = "permanent"
+    UNKNOWN = "unknown"
+
+
+class OmnigraphError(Exception):
+    """Base of every error that OmniGraph raises on purpose.
+
+    Attributes:
+        message: what happened, and to which thing.
+        help: the next move, or None when the message says it already.
+        details: facts for programs; JSON-compatible and free of secrets.
+    """
+
+    kind: ClassVar[ErrorKind]
+
+    def __init__(
+        self, message: str, *, help: str | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.help = help
+        self._details = dict(details or {})
+
+    @property
+    def details(self) -> Mapping[str, Any]:
+        return MappingProxyType(self._details)
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.help}" if self.help else self.message
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.args, self.__dict__.copy())
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form that the command line prints under ``--json``."""
+        return {
+            "kind": str(self.kind),
+            "message": self.message,
+            "help": self.help,
+            "details": dict(self._details),
+        }
+
+
+def _rebuild(
+    cls: type[OmnigraphError], args: tuple[Any, ...], state: dict[str, Any]
+) -> OmnigraphError:
+    error = cls.__new__(cls, *args)
+    error.__dict__.update(state)
+    return error
+
+
+class InvalidInputError(OmnigraphError, ValueError):
+    """Something the caller wrote is wrong; nothing was done."""
+
+    kind = ErrorKind.INVALID_INPUT
+
+
+class ResourceLimitError(OmnigraphError):
+    """A bound was reached, before anything was done.
+
+    Attributes:
+        resource: the stable name of what is bounded, such as ``storage_object_bytes``.
+        limit: the bound.
+        actual: what was seen when counting stopped; one over the limit where counting stops there.
+    """
+
+    kind = ErrorKind.RESOURCE_LIMIT
+
+    def __init__(
+        self, message: str, *, resource: str, limit: int, actual: int, help: str | None = None, uri: str | None = None
+    ) -> None:
+        details: dict[str, Any] = {"resource": resource, "limit": limit, "actual": actual}
+        if uri is not None:
+            details["uri"] = uri
+        super().__init__(message, help=help, details=details)
+        self.resource = resource
+        self.limit = limit
+        self.actual = actual
+        self.uri = uri
+
+
+class StorageError(OmnigraphError):
+    """A storage backend could not do what was asked.
+
+    Attributes:
+        condition: what the evidence says, see ``StorageCondition``.
+        uri: the object or root concerned, without credentials.
+    """
+
+    kind = ErrorKind.STORAGE
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        condition: StorageCondition,
+        uri: str | None = None,
+        help: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        facts: dict[str, Any] = {"condition": str(condition)}
+        if uri is not None:
+            facts["uri"] = uri
+        super().__init__(message, help=help, details=facts | dict(details or {}))
+        self.condition = condition
+        self.uri = uri
+
+
+class BackendNotInstalledError(StorageError, ImportError):
+    """No installed plugin serves the scheme of a URI."""
+
+    kind = ErrorKind.BACKEND_NOT_INSTALLED
+
+    def __init__(self, message: str, *, uri: str, help: str) -> None:
+        super().__init__(
+            message, condition=StorageCondition.CONFIGURATION, uri=uri, help=help
+        )
+
+
+class BackendFailedToLoadError(StorageError):
+    """A plugin that should serve this URI is installed and could not be loaded."""
+
+    kind = ErrorKind.BACKEND_FAILED_TO_LOAD
+
+    def __init__(self, message: str, *, plugin: str, help: str, uri: str | None = None) -> None:
+        super().__init__(
+            message,
+            condition=StorageCondition.CONFIGURATION,
+            uri=uri,
+            help=help,
+            details={"plugin": plugin},
+        )
+        self.plugin = plugin
+
+
+class BackendConflictError(StorageError):
+    """Two plugins claim the same backend name or the same URI scheme."""
+
+    kind = ErrorKind.BACKEND_CONFLICT
+
+    def __init__(self, message: str, *, providers: tuple[str, ...], help: str) -> None:
+        super().__init__(
+            message,
+            condition=StorageCondition.CONFIGURATION,
+            help=help,
+            details={"providers": list(providers)},
+        )
+        self.providers = providers
+
+
+class UnsupportedCapabilityError(StorageError):
+    """The backend of this URI does not declare the capability that a verb needs."""
+
+    kind = ErrorKind.UNSUPPORTED_CAPABILITY
+
+    def __init__(self, message: str, *, capability: str, uri: str, help: str | None = None) -> None:
+        super().__init__(
+            message,
+            condition=StorageCondition.CONFIGURATION,
+            uri=uri,
+            help=help,
+            details={"capability": capability},
+        )
+        self.capability = capability

@@ -1,0 +1,96 @@
+"""From a URI to an open adapter, or to the error that says what to install, repair or remove."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from omnigraph.errors import BackendConflictError, BackendFailedToLoadError, BackendNotInstalledError
+from omnigraph.plugins.manager import LoadedPlugins, PluginInfo, PluginStatus, installed_plugins
+from omnigraph.storage import StorageAdapter, StorageBackend, StorageUri, parse_uri, verify_honesty
+
+_PACKAGE_OF_SCHEME = {"file": "local"}
+
+
+def open_adapter(
+    uri: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    mode: Literal["r", "rw"] = "rw",
+    plugins: LoadedPlugins | None = None,
+) -> StorageAdapter:
+    """Open the storage behind a URI with the backend that serves its scheme.
+
+    With mode ``"rw"`` the endpoint is probed for honest create-if-absent on its first use in this process, and asked
+    whether Lance can commit there.
+
+    Raises:
+        InvalidInputError: the URI or an option is malformed.
+        BackendNotInstalledError: no plugin serves the scheme.
+        BackendFailedToLoadError: the plugin that should is broken.
+        BackendConflictError: several plugins claim it.
+        StorageError: the endpoint cannot be trusted with a graph.
+    """
+    root = parse_uri(uri)
+    info, backend = find_backend(root, plugins or installed_plugins())
+    try:
+        adapter = backend.open(root, options)
+    except ImportError as error:
+        raise BackendFailedToLoadError(
+            f'The backend "{backend.name}" of {info.provider} could not be imported: {error}.',
+            plugin=info.name,
+            uri=str(root),
+            help=f"Reinstall it: pip install --force-reinstall {info.distribution}",
+        ) from error
+    if mode == "rw":
+        verify_honesty(adapter)
+        adapter.check_lance_commits()
+    return adapter
+
+
+def find_backend(root: StorageUri, plugins: LoadedPlugins) -> tuple[PluginInfo, StorageBackend]:
+    """The one backend for a root's scheme, with the plugin that offers it.
+
+    Raises:
+        BackendNotInstalledError, BackendFailedToLoadError, BackendConflictError: as ``open_adapter``.
+    """
+    serving = [(info, backend) for info, backend in plugins.backends() if root.scheme in backend.schemes]
+    if not serving:
+        raise _missing(root, plugins)
+    names = {backend.name for _, backend in serving}
+    rivals = [
+        info for info, backend in plugins.backends() if backend.name in names or root.scheme in backend.schemes
+    ]
+    if len(rivals) > 1:
+        providers = tuple(info.provider for info in rivals)
+        raise BackendConflictError(
+            f'Several plugins claim "{root.scheme}://" or its backend name: {", ".join(providers)}.',
+            providers=providers,
+            help="Uninstall all but one, or name the others in OMNIGRAPH_DISABLE_PLUGINS.",
+        )
+    return serving[0]
+
+
+def _missing(root: StorageUri, plugins: LoadedPlugins) -> BackendNotInstalledError | BackendFailedToLoadError:
+    package = f"omnigraph-storage-{_PACKAGE_OF_SCHEME.get(root.scheme, root.scheme)}"
+    suspect = next((info for info in plugins.infos if info.distribution == package or info.name == root.scheme), None)
+    installed = sorted({scheme for _, backend in plugins.backends() for scheme in backend.schemes})
+    if suspect is not None and suspect.status is PluginStatus.FAILED:
+        failure = BackendFailedToLoadError(
+            f'The plugin {suspect.provider} for "{root.scheme}://" could not be loaded: {suspect.reason}',
+            plugin=suspect.name,
+            uri=str(root),
+            help=f"Reinstall it: pip install --force-reinstall {suspect.distribution}. See: omnigraph plugins",
+        )
+        failure.__cause__ = suspect.error
+        return failure
+    if suspect is not None and suspect.status is PluginStatus.DISABLED:
+        move = f"The plugin {suspect.provider} is disabled: take it out of OMNIGRAPH_DISABLE_PLUGINS."
+    else:
+        move = f"Install it: pip install {package}"
+    return BackendNotInstalledError(
+        f'No storage backend for "{root}".',
+        uri=str(root),
+        help=f"{move} Installed: {', '.join(installed)}. See: omnigraph plugins",
+    )

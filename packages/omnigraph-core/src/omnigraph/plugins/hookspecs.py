@@ -1,0 +1,46 @@
+"""The hooks that a plugin may implement. A hook yields records that describe; it never acts.
+
+A plugin is a module named by an entry point in the group ``omnigraph``. It is imported whenever OmniGraph lists its
+plugins, so it names heavy things instead of importing them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pluggy
+
+from omnigraph.storage import StorageBackend
+
+PROJECT = "omnigraph"
+"""The pluggy project name and the entry-point group."""
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+@hookspec
+def omnigraph_storage_backends() -> Iterable[StorageBackend]:  # type: ignore[empty-body]  # pluggy calls only the impls
+    """Yield the storage backends that this plugin offers.
+
+    A whole plugin module::
+
+        from omnigraph.plugins import hookimpl
+        from omnigraph.storage import Capability, StorageBackend
+
+        @hookimpl
+        def omnigraph_storage_backends():
+            yield StorageBackend(
+                name="gs",
+                schemes=("gs",),
+                adapter="omnigraph_storage_gs.adapter:GsAdapter",   # imported on first use
+                lance_scheme="gs",
+                spi_version=1,
+                capabilities=frozenset({Capability.WRITE_IF_MATCH, Capability.SHARED_BETWEEN_PROCESSES}),
+            )
+
+    and in its ``pyproject.toml``::
+
+        [project.entry-points.omnigraph]
+        gs = "omnigraph_storage_gs.plugin"
+    """

@@ -1,0 +1,40 @@
+"""The open storage interface: what a backend implements, declares and may rely on."""
+
+from __future__ import annotations
+
+from omnigraph.storage.adapter import (
+    MAX_OBJECT_BYTES,
+    LanceLocation,
+    ListBounds,
+    StorageAdapter,
+    VersionedObject,
+    content_token,
+)
+from omnigraph.storage.backend import SPI_VERSION, StorageBackend
+from omnigraph.storage.capabilities import Capability
+from omnigraph.storage.honesty import probe_create_if_absent, verify_honesty
+from omnigraph.storage.keys import ROOT, ObjectKey, is_reserved_segment, parse_key
+from omnigraph.storage.options import StorageOption
+from omnigraph.storage.uri import StorageUri, parse_uri, queue_identity
+
+__all__ = [
+    "MAX_OBJECT_BYTES",
+    "ROOT",
+    "SPI_VERSION",
+    "Capability",
+    "LanceLocation",
+    "ListBounds",
+    "ObjectKey",
+    "StorageAdapter",
+    "StorageBackend",
+    "StorageOption",
+    "StorageUri",
+    "VersionedObject",
+    "content_token",
+    "is_reserved_segment",
+    "parse_key",
+    "parse_uri",
+    "probe_create_if_absent",
+    "queue_identity",
+    "verify_honesty",
+]

@@ -1,0 +1,446 @@
+"""``StorageAdapter``: the open interface that a storage backend implements.
+
+A backend stores *control objects*: small objects such as branch references, schema texts, intents and claims. Table
+data never passes through here; Lance reads and writes it at ``lance_location()``. So a backend is a scheme that
+Lance can reach, plus control objects.
+
+    a caller                       this class                             the author of a backend
+    key("a/b")                     checks the name once
+    read(key), write(key, data) →  bounds, error translation, text   →    _read, _write, _write_if_absent, _list, _delete
+
+An author writes the five methods on the right and gets every verb on the left. The underscored optional ones have
+defaults built on those five and are overridden where the store can do better. Exceptions of the store may simply fly:
+each verb turns them into a ``StorageError`` with a condition, the URI and the next move. The contract suite in
+``omnigraph.testing.storage_contract`` says when a backend is done.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Self
+
+from omnigraph.errors import OmnigraphError, ResourceLimitError, StorageCondition, StorageError, UnsupportedCapabilityError
+from omnigraph.storage.capabilities import Capability
+from omnigraph.storage.failures import advice_for, condition_of
+from omnigraph.storage.keys import ROOT, ObjectKey, parse_key
+from omnigraph.storage.uri import StorageUri, parse_uri
+
+MAX_OBJECT_BYTES = 8 * 1024 * 1024
+"""Largest control object, in bytes. Anything larger belongs in a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class VersionedObject:
+    """An object's bytes together with the token that ``write_if_match`` compares."""
+
+    data: bytes
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class LanceLocation:
+    """Where Lance finds a table: its URI and the options that Lance needs to reach it (may hold secrets)."""
+
+    uri: str
+    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListBounds:
+    """What a bounded listing may meet before it gives up.
+
+    Attributes:
+        max_matching: objects directly in the directory whose names have the suffix.
+        max_irrelevant: every other object met, nested ones included.
+        max_uri_bytes: the URIs of all objects met, added up, in UTF-8 bytes.
+    """
+
+    max_matching: int
+    max_irrelevant: int
+    max_uri_bytes: int
+
+
+class StorageAdapter(ABC):
+    """Control objects below one root.
+
+    Threads may share an adapter. It pickles as its root and options, so that other processes open the same place.
+
+    Every verb may raise ``StorageError``; the docstrings list what is promised beyond that.
+    """
+
+    def __init__(self, root: StorageUri, options: Mapping[str, Any] | None = None) -> None:
+        self.root = root
+        self.options: Mapping[str, Any] = MappingProxyType(dict(options or {}))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.root, dict(self.options))
+
+    def __repr__(self) -> str:
+        # Options may hold secrets, so they stay out.
+        return f"<{type(self).__name__} {self.root}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc_info: object) -> None:
+        self.close()
+
+    # ── addresses ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def key(self, name: str) -> ObjectKey:
+        """The checked key of a name relative to the root, or of a full URI below the root.
+
+        Raises:
+            StorageError: condition ``configuration`` when the name is empty, not allowed, or outside this root.
+        """
+        relative = self._relative_to_root(name) if "://" in name or name.startswith("/") else name
+        key = parse_key(relative)
+        if key.is_root:
+            raise StorageError(
+                f'"{name}" names no object below {self.root}.',
+                condition=StorageCondition.CONFIGURATION,
+                uri=str(self.root),
+                help="Give a name with at least one segment.",
+            )
+        return key
+
+    def uri(self, key: ObjectKey) -> str:
+        """The full URI of a key, for messages."""
+        return self.root.join(key)
+
+    @property
+    def endpoint(self) -> str:
+        """What is probed once per process: equal for all roots that the same server and container serve."""
+        return f"{self.root.scheme}://{self.root.authority}"
+
+    # ── the verbs that callers use ───────────────────────────────────────────────────────────────────────────
+
+    def read(self, key: ObjectKey, *, max_bytes: int = MAX_OBJECT_BYTES) -> bytes:
+        """The whole object.
+
+        Raises:
+            StorageError: condition ``not_found`` when there is none.
+            ResourceLimitError: ``storage_object_bytes``, when it is larger than ``max_bytes``; at most one byte
+                more than that is fetched.
+        """
+        with self._edge("read", key):
+            data = self._read(key, max_bytes + 1)
+        self._check_bound(key, data, max_bytes)
+        return data
+
+    def read_if_exists(self, key: ObjectKey, *, max_bytes: int = MAX_OBJECT_BYTES) -> bytes | None:
+        """The whole object, or None only when the store says that there is none.
+
+        For a reader to whom the disappearance of the object is a legal race. Refused access and lost connections
+        stay errors.
+        """
+        try:
+            return self.read(key, max_bytes=max_bytes)
+        except StorageError as error:
+            if error.condition is StorageCondition.NOT_FOUND:
+                return None
+            raise
+
+    def read_text(self, key: ObjectKey, *, max_bytes: int = MAX_OBJECT_BYTES) -> str:
+        """The object as UTF-8 text.
+
+        Raises:
+            StorageError: ``not_found``, or ``permanent`` when the bytes are not UTF-8.
+        """
+        return self._decode(key, self.read(key, max_bytes=max_bytes))
+
+    def read_text_if_exists(self, key: ObjectKey, *, max_bytes: int = MAX_OBJECT_BYTES) -> str | None:
+        """As ``read_if_exists``, decoded."""
+        data = self.read_if_exists(key, max_bytes=max_bytes)
+        return None if data is None else self._decode(key, data)
+
+    def read_versioned(self, key: ObjectKey, *, max_bytes: int = MAX_OBJECT_BYTES) -> VersionedObject:
+        """The object and the token of exactly these bytes, from one request.
+
+        Raises:
+            StorageError: condition ``not_found`` when there is none.
+        """
+        with self._edge("read", key):
+            found = self._read_versioned(key, max_bytes + 1)
+        self._check_bound(key, found.data, max_bytes)
+        return found
+
+    def write(self, key: ObjectKey, data: bytes) -> None:
+        """Create or replace the object; durable on return.
+
+        Readers see the old bytes or the new ones, never a part.
+
+        Raises:
+            ResourceLimitError: ``storage_object_bytes``, before anything is written.
+        """
+        self._check_size(key, data)
+        with self._edge("write", key):
+            self._write(key, data)
+
+    def write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
+        """Create the object if there is none. True: this call created it. False: it existed and is untouched.
+
+        Of any number of concurrent callers exactly one gets True. The object is whole, readable and durable on return.
+        """
+        self._check_size(key, data)
+        with self._edge("create", key):
+            return self._write_if_absent(key, data)
+
+    def write_if_match(self, key: ObjectKey, data: bytes, token: str) -> str | None:
+        """Replace the object if it still has ``token``. The new token, or None when it changed or is missing.
+
+        Needs ``Capability.WRITE_IF_MATCH``.
+
+        Raises:
+            UnsupportedCapabilityError: the backend does not offer it.
+        """
+        self._check_size(key, data)
+        with self._edge("replace", key):
+            return self._write_if_match(key, data, token)
+
+    def exists(self, key: ObjectKey) -> bool:
+        """Whether there is an object with this key or below it. An empty directory does not exist.
+
+        Refused access raises; it is never False.
+        """
+        with self._edge("look for", key):
+            return self._exists(key)
+
+    def list(self, prefix: ObjectKey = ROOT) -> Iterator[ObjectKey]:
+        """Every object below the prefix, at any depth, in no order; whole segments only, so ``x`` never lists ``x_log/y``.
+
+        Streams. A missing prefix lists nothing. Temporary files of the backend are never listed.
+        """
+        with self._edge("list", prefix):
+            yield from self._list(prefix)
+
+    def list_dir(self, prefix: ObjectKey = ROOT) -> tuple[ObjectKey, ...]:
+        """The objects directly below the prefix, in no order."""
+        with self._edge("list", prefix):
+            return tuple(self._list_dir(prefix))
+
+    def list_bounded(self, prefix: ObjectKey, *, suffix: str, bounds: ListBounds) -> tuple[ObjectKey, ...]:
+        """The objects directly below the prefix whose names end in ``suffix``; never a shortened list.
+
+        Raises:
+            ResourceLimitError: at the first object that exceeds one of the bounds.
+        """
+        matching: list[ObjectKey] = []
+        irrelevant = uri_bytes = 0
+        for key in self.list(prefix):
+            uri_bytes += len(self.uri(key).encode())
+            if key.is_child_of(prefix) and key.name.endswith(suffix):
+                matching.append(key)
+            else:
+                irrelevant += 1
+            for resource, limit, actual in (
+                ("storage_list_matching_entries", bounds.max_matching, len(matching)),
+                ("storage_list_irrelevant_entries", bounds.max_irrelevant, irrelevant),
+                ("storage_list_uri_bytes", bounds.max_uri_bytes, uri_bytes),
+            ):
+                if actual > limit:
+                    raise ResourceLimitError(
+                        f"Listing {self.uri(prefix)} met {actual} {resource.removeprefix('storage_list_')}, over {limit}.",
+                        resource=resource,
+                        limit=limit,
+                        actual=actual,
+                        uri=self.uri(prefix),
+                        help="Remove what does not belong there, then repeat.",
+                    )
+        return tuple(matching)
+
+    def rename(self, source: ObjectKey, target: ObjectKey) -> None:
+        """Move an object, replacing the target. Atomic only with ``Capability.ATOMIC_RENAME``.
+
+        Without it a crash may leave both, with equal bytes; it never leaves neither.
+
+        Raises:
+            StorageError: condition ``not_found`` when the source is missing.
+        """
+        with self._edge("rename", source):
+            self._rename(source, target)
+
+    def delete(self, key: ObjectKey) -> None:
+        """Remove the object; a missing one is success."""
+        with self._edge("delete", key):
+            self._delete(key)
+
+    def delete_prefix(self, prefix: ObjectKey) -> None:
+        """Remove everything below the prefix and the object of that name; idempotent, not atomic."""
+        with self._edge("delete below", prefix):
+            self._delete_prefix(prefix)
+
+    # ── what Lance needs ─────────────────────────────────────────────────────────────────────────────────────
+
+    def lance_location(self, key: ObjectKey) -> LanceLocation:
+        """Where Lance is to keep a table under this key. The default suits schemes that Lance knows itself."""
+        return LanceLocation(self.uri(key))
+
+    def make_durable(self, files: Iterable[ObjectKey]) -> None:
+        """Return only when these files of Lance, and the directories that lead to them, survive a loss of power.
+
+        The default does nothing, which is right for every store that acknowledges durable writes.
+
+        Raises:
+            StorageError: condition ``not_found`` when a file is missing.
+        """
+
+    def check_lance_commits(self) -> None:
+        """Raise ``StorageError`` (``configuration``) when Lance's own commits cannot work at this root.
+
+        The default knows no obstacle.
+        """
+
+    def close(self) -> None:
+        """Let go of connections and handles; the adapter may not be used afterwards."""
+
+    # ── what an author writes: required ──────────────────────────────────────────────────────────────────────
+
+    @abstractmethod
+    def _read(self, key: ObjectKey, limit: int) -> bytes:
+        """The first ``limit`` bytes of the object; fetch no more than that.
+
+        A missing object raises something that maps to ``not_found``, such as ``FileNotFoundError``.
+        """
+
+    @abstractmethod
+    def _write(self, key: ObjectKey, data: bytes) -> None:
+        """Create or replace atomically; durable on return."""
+
+    @abstractmethod
+    def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
+        """Create atomically if absent and say whether this call did; durable on return."""
+
+    @abstractmethod
+    def _list(self, prefix: ObjectKey) -> Iterator[ObjectKey]:
+        """Every object below the prefix at any depth, lazily; nothing for a missing prefix."""
+
+    @abstractmethod
+    def _delete(self, key: ObjectKey) -> None:
+        """Remove the object; a missing one is success."""
+
+    # ── what an author may write: defaults built on the five ─────────────────────────────────────────────────
+
+    def _read_versioned(self, key: ObjectKey, limit: int) -> VersionedObject:
+        """The first ``limit`` bytes and their token; by default the SHA-256 of the content."""
+        data = self._read(key, limit)
+        return VersionedObject(data, content_token(data))
+
+    def _write_if_match(self, key: ObjectKey, data: bytes, token: str) -> str | None:
+        raise UnsupportedCapabilityError(
+            f"The backend of {self.root} has no compare-and-swap.",
+            capability=str(Capability.WRITE_IF_MATCH),
+            uri=self.uri(key),
+            help="Use a backend that lists write_if_match under `omnigraph plugins`.",
+        )
+
+    def _exists(self, key: ObjectKey) -> bool:
+        try:
+            self._read(key, 1)
+        except Exception as error:
+            if condition_of(error, self._condition) is not StorageCondition.NOT_FOUND:
+                raise
+            return any(True for _ in self._list(key))
+        return True
+
+    def _list_dir(self, prefix: ObjectKey) -> Iterator[ObjectKey]:
+        return (key for key in self._list(prefix) if key.is_child_of(prefix))
+
+    def _rename(self, source: ObjectKey, target: ObjectKey) -> None:
+        data = self._read(source, MAX_OBJECT_BYTES + 1)
+        if source != target:
+            self._write(target, data)
+            self._delete(source)
+
+    def _delete_prefix(self, prefix: ObjectKey) -> None:
+        for key in tuple(self._list(prefix)):
+            self._delete(key)
+        if not prefix.is_root:
+            self._delete(prefix)
+
+    def _condition(self, error: BaseException) -> StorageCondition | None:
+        """What an exception of this store's own client is evidence of; None when it is not one.
+
+        Judge by type and status code, never by text.
+        """
+        return None
+
+    # ── shared by the verbs ──────────────────────────────────────────────────────────────────────────────────
+
+    @contextmanager
+    def _edge(self, verb: str, key: ObjectKey) -> Iterator[None]:
+        """Turn whatever the store raises into a ``StorageError`` that names the verb, the URI and the next move."""
+        try:
+            yield
+        except OmnigraphError:
+            raise
+        except Exception as error:
+            condition = condition_of(error, self._condition)
+            # The text of the exception is not quoted: clients put credentials and signed URLs into theirs.
+            raise StorageError(
+                f"Could not {verb} {self.uri(key)}: {describe_failure(error)}.",
+                condition=condition,
+                uri=self.uri(key),
+                help=advice_for(error, condition),
+                details={"verb": verb},
+            ) from error
+
+    def _check_bound(self, key: ObjectKey, data: bytes, max_bytes: int) -> None:
+        if len(data) > max_bytes:
+            raise ResourceLimitError(
+                f"{self.uri(key)} is larger than {max_bytes} bytes.",
+                resource="storage_object_bytes",
+                limit=max_bytes,
+                actual=len(data),
+                uri=self.uri(key),
+                help="It is not a control object of this graph, or it was damaged; look at it before removing it.",
+            )
+
+    def _check_size(self, key: ObjectKey, data: bytes) -> None:
+        if len(data) > MAX_OBJECT_BYTES:
+            raise ResourceLimitError(
+                f"{self.uri(key)} would hold {len(data)} bytes; a control object holds at most {MAX_OBJECT_BYTES}.",
+                resource="storage_object_bytes",
+                limit=MAX_OBJECT_BYTES,
+                actual=len(data),
+                uri=self.uri(key),
+                help="Nothing was written. Keep bulk data in a table.",
+            )
+
+    def _decode(self, key: ObjectKey, data: bytes) -> str:
+        with self._edge("decode", key):
+            return data.decode("utf-8")
+
+    def _relative_to_root(self, name: str) -> str:
+        place, root = parse_uri(name), self.root
+        inside = (place.scheme, place.authority) == (root.scheme, root.authority)
+        prefix = root.path.rstrip("/") + "/" if root.path else ""
+        if inside and place.path == root.path:
+            return ""
+        if inside and place.path.startswith(prefix):
+            return place.path.removeprefix(prefix)
+        raise StorageError(
+            f'"{place}" is not below the storage root {root}.',
+            condition=StorageCondition.CONFIGURATION,
+            uri=str(place),
+            help="Open the root that holds it, or give a name relative to this root.",
+        )
+
+
+def content_token(data: bytes) -> str:
+    """The token of backends that have no version numbers of their own."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def describe_failure(error: BaseException) -> str:
+    """An exception in words that are free of its text: the system's wording of its number, or its type."""
+    if isinstance(error, OSError) and error.errno is not None:
+        words = os.strerror(error.errno)
+        return words[:1].lower() + words[1:]
+    return type(error).__name__

@@ -1,0 +1,133 @@
+"""Graph URIs: from what a person typed to one canonical root.
+
+    graph.omni, ~/g, /a/../b, file:///a%20b   →  scheme "file", an absolute path
+    s3://bucket/team/graph/                   →  scheme "s3", authority "bucket", path "team/graph"
+    memory://scratch                          →  scheme "memory", authority "scratch", path ""
+
+Folding of ``.``, ``..`` and repeated slashes is lexical, so that it never touches a disk. Two spellings of one
+root are equal afterwards; symbolic links are only followed by ``queue_identity``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote
+
+from omnigraph.errors import InvalidInputError
+from omnigraph.storage.keys import ObjectKey, fold_segments
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+
+
+@dataclass(frozen=True, slots=True)
+class StorageUri:
+    """One storage root in canonical form.
+
+    Attributes:
+        scheme: lower case; ``file`` for every local spelling.
+        authority: bucket or host; empty for ``file``.
+        path: absolute for ``file``; otherwise without leading slash, empty at the top of the authority.
+    """
+
+    scheme: str
+    authority: str
+    path: str
+
+    def __str__(self) -> str:
+        if self.scheme == "file":
+            return self.path
+        return f"{self.scheme}://{self.authority}" + (f"/{self.path}" if self.path else "")
+
+    def join(self, key: ObjectKey) -> str:
+        """The URI of an object below this root, for messages and for Lance."""
+        if key.is_root:
+            return str(self)
+        return f"{str(self).rstrip('/')}/{key.value}"
+
+
+def parse_uri(text: str | Path) -> StorageUri:
+    """Turn what a caller wrote into a canonical root.
+
+    A relative path is taken from the current directory, ``~`` from the home directory. ``file://`` URIs are
+    percent-decoded, as RFC 8089 has it; plain paths and other schemes are taken literally.
+
+    Raises:
+        InvalidInputError: empty, not a URI, credentials in it, or a host in a ``file`` URI.
+
+    Example:
+        >>> str(parse_uri("s3://bucket/team//graph/../other/"))
+        's3://bucket/team/other'
+    """
+    written = os.fspath(text)
+    if not written.strip():
+        raise InvalidInputError(
+            "The graph URI is empty.", help='Give a path such as "graph.omni" or a URI such as "s3://bucket/graph".'
+        )
+    if _CONTROL.search(written):
+        raise InvalidInputError(
+            f"The graph URI {written!r} holds a control character.", help="Lance cannot address such a place; rename it."
+        )
+    match = None if isinstance(text, Path) else _SCHEME.match(written)
+    if match is None:
+        if written.startswith("file:/"):
+            return _local(unquote(written.removeprefix("file:")))
+        return _local(written)
+    scheme, rest = match.group(1).lower(), written[match.end() :]
+    if scheme == "file":
+        return _local_from_file_uri(written, rest)
+    return _remote(scheme, rest)
+
+
+def queue_identity(uri: StorageUri) -> str:
+    """A name that is equal for every alias of one root, for locks and queues inside a process.
+
+    Local roots follow symbolic links as far as the path exists; remote roots are opaque.
+    """
+    if uri.scheme != "file":
+        return str(uri)
+    return os.path.realpath(uri.path)
+
+
+def _local(path: str) -> StorageUri:
+    if path.startswith("~"):
+        expanded = os.path.expanduser(path)
+        # A file whose name merely starts with "~" stays a relative path.
+        path = expanded if os.path.isabs(expanded) else path
+    absolute = os.path.abspath(path)
+    # POSIX lets exactly two leading slashes mean something else; no system we serve does.
+    if absolute.startswith("//"):
+        absolute = "/" + absolute.lstrip("/")
+    return StorageUri(scheme="file", authority="", path=absolute)
+
+
+def _local_from_file_uri(written: str, rest: str) -> StorageUri:
+    host, slash, path = rest.partition("/")
+    if host not in ("", "localhost") or not slash:
+        raise InvalidInputError(
+            f'The URI "{written}" names the host "{host}"; a file URI has none.',
+            help=f"Write file:///{host}{slash}{path} or the plain path.",
+        )
+    return _local("/" + unquote(path))
+
+
+def _remote(scheme: str, rest: str) -> StorageUri:
+    authority, _, path = rest.partition("/")
+    if "@" in authority:
+        raise InvalidInputError(
+            f"The {scheme}:// URI carries credentials.",
+            help="Take them out of the URI and pass them as storage options or environment variables.",
+        )
+    if not authority:
+        raise InvalidInputError(
+            f'The URI "{scheme}://{rest}" names no bucket or host.', help=f"Write {scheme}://NAME/path."
+        )
+    segments = fold_segments(path)
+    if segments is None:
+        raise InvalidInputError(
+            f'The URI "{scheme}://{rest}" climbs above "{authority}" with "..".', help="Remove the extra '..'."
+        )
+    return StorageUri(scheme=scheme, authority=authority, path="/".join(segments))

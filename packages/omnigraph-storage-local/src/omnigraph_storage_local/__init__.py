@@ -1,0 +1,1 @@
+"""OmniGraph storage on a local file system."""

@@ -1,0 +1,1 @@
+"""OmniGraph storage on S3 and servers that speak it."""
