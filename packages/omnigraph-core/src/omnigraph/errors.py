@@ -59,9 +59,7 @@ class OmnigraphError(Exception):
 
     kind: ClassVar[ErrorKind]
 
-    def __init__(
-        self, message: str, *, help: str | None = None, details: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, message: str, *, help: str | None = None, details: Mapping[str, Any] | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.help = help
@@ -87,10 +85,10 @@ class OmnigraphError(Exception):
         }
 
 
-def _rebuild(
-    cls: type[OmnigraphError], args: tuple[Any, ...], state: dict[str, Any]
-) -> OmnigraphError:
+def _rebuild(cls: type[OmnigraphError], args: tuple[Any, ...], state: dict[str, Any]) -> OmnigraphError:
     error = cls.__new__(cls, *args)
+    # ImportError keeps its message in a slot that only its own __init__ fills.
+    super(OmnigraphError, error).__init__(*args)
     error.__dict__.update(state)
     return error
 
@@ -158,9 +156,7 @@ class BackendNotInstalledError(StorageError, ImportError):
     kind = ErrorKind.BACKEND_NOT_INSTALLED
 
     def __init__(self, message: str, *, uri: str, help: str) -> None:
-        super().__init__(
-            message, condition=StorageCondition.CONFIGURATION, uri=uri, help=help
-        )
+        super().__init__(message, condition=StorageCondition.CONFIGURATION, uri=uri, help=help)
 
 
 class BackendFailedToLoadError(StorageError):

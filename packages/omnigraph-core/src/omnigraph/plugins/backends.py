@@ -35,17 +35,22 @@ def open_adapter(
     root = parse_uri(uri)
     info, backend = find_backend(root, plugins or installed_plugins())
     try:
+        backend.import_adapter()
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        raise _unimportable(root, info, backend, error) from error
+    try:
         adapter = backend.open(root, options)
     except ImportError as error:
-        raise BackendFailedToLoadError(
-            f'The backend "{backend.name}" of {info.provider} could not be imported: {error}.',
-            plugin=info.name,
-            uri=str(root),
-            help=f"Reinstall it: pip install --force-reinstall {info.distribution}",
-        ) from error
+        raise _unimportable(root, info, backend, error) from error
     if mode == "rw":
-        verify_honesty(adapter)
-        adapter.check_lance_commits()
+        try:
+            verify_honesty(adapter)
+            adapter.check_lance_commits()
+        except BaseException:
+            adapter.close()
+            raise
     return adapter
 
 
@@ -59,9 +64,7 @@ def find_backend(root: StorageUri, plugins: LoadedPlugins) -> tuple[PluginInfo, 
     if not serving:
         raise _missing(root, plugins)
     names = {backend.name for _, backend in serving}
-    rivals = [
-        info for info, backend in plugins.backends() if backend.name in names or root.scheme in backend.schemes
-    ]
+    rivals = [info for info, backend in plugins.backends() if backend.name in names or root.scheme in backend.schemes]
     if len(rivals) > 1:
         providers = tuple(info.provider for info in rivals)
         raise BackendConflictError(
@@ -72,23 +75,37 @@ def find_backend(root: StorageUri, plugins: LoadedPlugins) -> tuple[PluginInfo, 
     return serving[0]
 
 
+def _unimportable(
+    root: StorageUri, info: PluginInfo, backend: StorageBackend, error: BaseException
+) -> BackendFailedToLoadError:
+    return BackendFailedToLoadError(
+        f'The backend "{backend.name}" of {info.provider} could not be imported: {type(error).__name__}: {error}.',
+        plugin=info.name,
+        uri=str(root),
+        help=f"Reinstall it: pip install --force-reinstall {info.distribution}",
+    )
+
+
 def _missing(root: StorageUri, plugins: LoadedPlugins) -> BackendNotInstalledError | BackendFailedToLoadError:
     package = f"omnigraph-storage-{_PACKAGE_OF_SCHEME.get(root.scheme, root.scheme)}"
     suspect = next((info for info in plugins.infos if info.distribution == package or info.name == root.scheme), None)
     installed = sorted({scheme for _, backend in plugins.backends() for scheme in backend.schemes})
     if suspect is not None and suspect.status is PluginStatus.FAILED:
+        # Without an exception the reason itself says what to do, and installing the same again would not help.
+        repair = f"Reinstall it: pip install --force-reinstall {suspect.distribution}. " if suspect.error else ""
+        reason = str(suspect.reason).rstrip(".")
         failure = BackendFailedToLoadError(
-            f'The plugin {suspect.provider} for "{root.scheme}://" could not be loaded: {suspect.reason}',
+            f'The plugin {suspect.provider} for "{root.scheme}://" could not be loaded: {reason}.',
             plugin=suspect.name,
             uri=str(root),
-            help=f"Reinstall it: pip install --force-reinstall {suspect.distribution}. See: omnigraph plugins",
+            help=f"{repair}See: omnigraph plugins",
         )
         failure.__cause__ = suspect.error
         return failure
     if suspect is not None and suspect.status is PluginStatus.DISABLED:
         move = f"The plugin {suspect.provider} is disabled: take it out of OMNIGRAPH_DISABLE_PLUGINS."
     else:
-        move = f"Install it: pip install {package}"
+        move = f"Install it: pip install {package}."
     return BackendNotInstalledError(
         f'No storage backend for "{root}".',
         uri=str(root),

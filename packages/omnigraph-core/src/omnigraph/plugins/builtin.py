@@ -11,4 +11,5 @@ from omnigraph.storage.memory import MEMORY_BACKEND
 
 @hookimpl
 def omnigraph_storage_backends() -> Iterator[StorageBackend]:
+    """What core offers without any other distribution."""
     yield MEMORY_BACKEND

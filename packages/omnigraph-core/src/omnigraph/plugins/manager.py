@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
-from typing import Any
+from typing import Any, cast
 
 import pluggy
 
@@ -72,8 +72,9 @@ class Candidate:
         distribution = entry_point.dist
         return cls(
             name=entry_point.name,
-            distribution=distribution.name if distribution else "unknown",
-            version=distribution.version if distribution else "unknown",
+            # A damaged distribution has neither; typeshed says otherwise.
+            distribution=(distribution.name if distribution else None) or "unknown",
+            version=(distribution.version if distribution else None) or "unknown",
             load=entry_point.load,
         )
 
@@ -103,13 +104,11 @@ def installed_plugins() -> LoadedPlugins:
 
 def load_plugins(candidates: Iterable[Candidate], *, settings: Settings) -> LoadedPlugins:
     """Load the built-ins and the candidates one by one. Never raises for a plugin's fault."""
-    manager = pluggy.PluginManager(hookspecs.PROJECT)
-    manager.add_hookspecs(hookspecs)
-    infos = [_load(manager, candidate, settings) for candidate in (BUILTIN, *candidates)]
+    infos = [_load(candidate, settings) for candidate in (BUILTIN, *candidates)]
     return LoadedPlugins(tuple(_mark_conflicts(infos)))
 
 
-def _load(manager: pluggy.PluginManager, candidate: Candidate, settings: Settings) -> PluginInfo:
+def _load(candidate: Candidate, settings: Settings) -> PluginInfo:
     def outcome(status: PluginStatus, **facts: Any) -> PluginInfo:
         return PluginInfo(
             name=candidate.name,
@@ -122,9 +121,12 @@ def _load(manager: pluggy.PluginManager, candidate: Candidate, settings: Setting
     if not candidate.is_builtin and settings.disabled_plugins & {candidate.name, "*"}:
         return outcome(PluginStatus.DISABLED, reason=f"It is named in {DISABLE_PLUGINS}.")
     try:
-        backends = _register(manager, candidate)
-    # Whatever a stranger's module does at import is that plugin's failure and nobody else's.
-    except (Exception, SystemExit) as error:
+        backends = _offered(candidate)
+    except KeyboardInterrupt:
+        raise
+    # Whatever else a stranger's module does at import, SystemExit and panics of compiled code included, is that
+    # plugin's failure and nobody else's.
+    except BaseException as error:  # noqa: BLE001
         return outcome(PluginStatus.FAILED, reason=f"{type(error).__name__}: {error}", error=error)
     outdated = next((backend for backend in backends if backend.spi_version != SPI_VERSION), None)
     if outdated is not None:
@@ -136,32 +138,36 @@ def _load(manager: pluggy.PluginManager, candidate: Candidate, settings: Setting
     return outcome(PluginStatus.LOADED, backends=backends)
 
 
-def _register(manager: pluggy.PluginManager, candidate: Candidate) -> tuple[StorageBackend, ...]:
-    """Import a plugin, check its hooks against the specs and ask what it offers."""
-    plugin = candidate.load()
-    name = manager.register(plugin, name=f"{candidate.distribution}:{candidate.name}")
-    try:
-        manager.check_pending()
-        mine = [impl for impl in manager.hook.omnigraph_storage_backends.get_hookimpls() if impl.plugin is plugin]
-        backends = tuple(backend for impl in mine for backend in impl.function())
-        stranger = next((each for each in backends if not isinstance(each, StorageBackend)), None)
-        if stranger is not None:
-            raise TypeError(f"omnigraph_storage_backends yielded a {type(stranger).__name__}, not a StorageBackend")
-    except BaseException:
-        manager.unregister(name=name)
-        raise
-    return backends
+def _offered(candidate: Candidate) -> tuple[StorageBackend, ...]:
+    """Import a plugin, check its hooks against the specs and ask what it offers.
+
+    Each plugin gets a manager of its own, so that a faulty one leaves nothing behind for the next.
+    """
+    manager = pluggy.PluginManager(hookspecs.PROJECT)
+    manager.add_hookspecs(hookspecs)
+    manager.register(candidate.load(), name=candidate.name)
+    manager.check_pending()
+    hook = manager.hook.omnigraph_storage_backends
+    offered: list[Any] = [each for impl in hook.get_hookimpls() for each in cast("Any", impl.function())]
+    for each in offered:
+        if not isinstance(each, StorageBackend):
+            raise TypeError(f"{hook.name} yielded a {type(each).__name__}, not a StorageBackend")
+    claims = [claim for each in offered for claim in _claims(each)]
+    for claim in claims:
+        if claims.count(claim) > 1:
+            raise ValueError(f"{claim} is claimed twice by its own backends")
+    return tuple(offered)
 
 
 def _mark_conflicts(infos: list[PluginInfo]) -> Iterator[PluginInfo]:
     """Say of each plugin whether another one claims a name or scheme of its own."""
     claims: dict[str, list[PluginInfo]] = {}
     for info in infos:
-        for claim in _claims(info):
+        for claim in _claims(*info.backends):
             claims.setdefault(claim, []).append(info)
     for info in infos:
         rivals = {
-            (claim, rival.provider) for claim in _claims(info) for rival in claims[claim] if rival is not info
+            (claim, rival.provider) for claim in _claims(*info.backends) for rival in claims[claim] if rival is not info
         }
         if not rivals:
             yield info
@@ -177,7 +183,7 @@ def _mark_conflicts(infos: list[PluginInfo]) -> Iterator[PluginInfo]:
         )
 
 
-def _claims(info: PluginInfo) -> Iterator[str]:
-    for backend in info.backends:
+def _claims(*backends: StorageBackend) -> Iterator[str]:
+    for backend in backends:
         yield f'the backend name "{backend.name}"'
         yield from (f'the scheme "{scheme}://"' for scheme in backend.schemes)

@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from omnigraph.storage.adapter import (
-    MAX_OBJECT_BYTES,
-    LanceLocation,
-    ListBounds,
-    StorageAdapter,
-    VersionedObject,
-    content_token,
-)
+from omnigraph.storage.adapter import StorageAdapter
 from omnigraph.storage.backend import SPI_VERSION, StorageBackend
 from omnigraph.storage.capabilities import Capability
 from omnigraph.storage.honesty import probe_create_if_absent, verify_honesty
 from omnigraph.storage.keys import ROOT, ObjectKey, is_reserved_segment, parse_key
+from omnigraph.storage.objects import MAX_OBJECT_BYTES, LanceLocation, ListBounds, VersionedObject, content_token
 from omnigraph.storage.options import StorageOption
 from omnigraph.storage.uri import StorageUri, parse_uri, queue_identity
 

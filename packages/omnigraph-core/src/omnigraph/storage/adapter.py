@@ -4,9 +4,9 @@ A backend stores *control objects*: small objects such as branch references, sch
 data never passes through here; Lance reads and writes it at ``lance_location()``. So a backend is a scheme that
 Lance can reach, plus control objects.
 
-    a caller                       this class                             the author of a backend
+    a caller                       this class                         the author of a backend
     key("a/b")                     checks the name once
-    read(key), write(key, data) →  bounds, error translation, text   →    _read, _write, _write_if_absent, _list, _delete
+    read(key), write(key, data) →  bounds, text, error translation →  _read, _write, _write_if_absent, _list, _delete
 
 An author writes the five methods on the right and gets every verb on the left. The underscored optional ones have
 defaults built on those five and are overridden where the store can do better. Exceptions of the store may simply fly:
@@ -16,54 +16,31 @@ each verb turns them into a ``StorageError`` with a condition, the URI and the n
 
 from __future__ import annotations
 
-import hashlib
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Self
 
-from omnigraph.errors import OmnigraphError, ResourceLimitError, StorageCondition, StorageError, UnsupportedCapabilityError
+from omnigraph.errors import (
+    OmnigraphError,
+    ResourceLimitError,
+    StorageCondition,
+    StorageError,
+    UnsupportedCapabilityError,
+)
 from omnigraph.storage.capabilities import Capability
-from omnigraph.storage.failures import advice_for, condition_of
+from omnigraph.storage.failures import advice_for, condition_of, describe_failure
 from omnigraph.storage.keys import ROOT, ObjectKey, parse_key
-from omnigraph.storage.uri import StorageUri, parse_uri
-
-MAX_OBJECT_BYTES = 8 * 1024 * 1024
-"""Largest control object, in bytes. Anything larger belongs in a table."""
-
-
-@dataclass(frozen=True, slots=True)
-class VersionedObject:
-    """An object's bytes together with the token that ``write_if_match`` compares."""
-
-    data: bytes
-    token: str
-
-
-@dataclass(frozen=True, slots=True)
-class LanceLocation:
-    """Where Lance finds a table: its URI and the options that Lance needs to reach it (may hold secrets)."""
-
-    uri: str
-    storage_options: Mapping[str, str] = field(default_factory=dict, repr=False)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ListBounds:
-    """What a bounded listing may meet before it gives up.
-
-    Attributes:
-        max_matching: objects directly in the directory whose names have the suffix.
-        max_irrelevant: every other object met, nested ones included.
-        max_uri_bytes: the URIs of all objects met, added up, in UTF-8 bytes.
-    """
-
-    max_matching: int
-    max_irrelevant: int
-    max_uri_bytes: int
+from omnigraph.storage.objects import (
+    MAX_OBJECT_BYTES,
+    LanceLocation,
+    ListBounds,
+    VersionedObject,
+    content_token,
+    take_bounded,
+)
+from omnigraph.storage.uri import StorageUri, is_absolute, relative_to_root
 
 
 class StorageAdapter(ABC):
@@ -99,15 +76,9 @@ class StorageAdapter(ABC):
         Raises:
             StorageError: condition ``configuration`` when the name is empty, not allowed, or outside this root.
         """
-        relative = self._relative_to_root(name) if "://" in name or name.startswith("/") else name
-        key = parse_key(relative)
-        if key.is_root:
-            raise StorageError(
-                f'"{name}" names no object below {self.root}.',
-                condition=StorageCondition.CONFIGURATION,
-                uri=str(self.root),
-                help="Give a name with at least one segment.",
-            )
+        relative = relative_to_root(name, self.root) if is_absolute(name) else name
+        key = parse_key(relative, root_uri=str(self.root))
+        _check_object(self.root, key)
         return key
 
     def uri(self, key: ObjectKey) -> str:
@@ -129,6 +100,7 @@ class StorageAdapter(ABC):
             ResourceLimitError: ``storage_object_bytes``, when it is larger than ``max_bytes``; at most one byte
                 more than that is fetched.
         """
+        _check_object(self.root, key)
         with self._edge("read", key):
             data = self._read(key, max_bytes + 1)
         self._check_bound(key, data, max_bytes)
@@ -166,6 +138,7 @@ class StorageAdapter(ABC):
         Raises:
             StorageError: condition ``not_found`` when there is none.
         """
+        _check_object(self.root, key)
         with self._edge("read", key):
             found = self._read_versioned(key, max_bytes + 1)
         self._check_bound(key, found.data, max_bytes)
@@ -186,7 +159,7 @@ class StorageAdapter(ABC):
     def write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
         """Create the object if there is none. True: this call created it. False: it existed and is untouched.
 
-        Of any number of concurrent callers exactly one gets True. The object is whole, readable and durable on return.
+        Of any number of concurrent callers exactly one gets True. On return the object is whole, readable and durable.
         """
         self._check_size(key, data)
         with self._edge("create", key):
@@ -213,7 +186,7 @@ class StorageAdapter(ABC):
             return self._exists(key)
 
     def list(self, prefix: ObjectKey = ROOT) -> Iterator[ObjectKey]:
-        """Every object below the prefix, at any depth, in no order; whole segments only, so ``x`` never lists ``x_log/y``.
+        """Every object below the prefix, at any depth, in no order; ``x`` never lists ``x_log/y``.
 
         Streams. A missing prefix lists nothing. Temporary files of the backend are never listed.
         """
@@ -231,29 +204,7 @@ class StorageAdapter(ABC):
         Raises:
             ResourceLimitError: at the first object that exceeds one of the bounds.
         """
-        matching: list[ObjectKey] = []
-        irrelevant = uri_bytes = 0
-        for key in self.list(prefix):
-            uri_bytes += len(self.uri(key).encode())
-            if key.is_child_of(prefix) and key.name.endswith(suffix):
-                matching.append(key)
-            else:
-                irrelevant += 1
-            for resource, limit, actual in (
-                ("storage_list_matching_entries", bounds.max_matching, len(matching)),
-                ("storage_list_irrelevant_entries", bounds.max_irrelevant, irrelevant),
-                ("storage_list_uri_bytes", bounds.max_uri_bytes, uri_bytes),
-            ):
-                if actual > limit:
-                    raise ResourceLimitError(
-                        f"Listing {self.uri(prefix)} met {actual} {resource.removeprefix('storage_list_')}, over {limit}.",
-                        resource=resource,
-                        limit=limit,
-                        actual=actual,
-                        uri=self.uri(prefix),
-                        help="Remove what does not belong there, then repeat.",
-                    )
-        return tuple(matching)
+        return take_bounded(self.list(prefix), self.root, prefix, suffix=suffix, bounds=bounds)
 
     def rename(self, source: ObjectKey, target: ObjectKey) -> None:
         """Move an object, replacing the target. Atomic only with ``Capability.ATOMIC_RENAME``.
@@ -263,11 +214,14 @@ class StorageAdapter(ABC):
         Raises:
             StorageError: condition ``not_found`` when the source is missing.
         """
+        _check_object(self.root, source)
+        _check_object(self.root, target)
         with self._edge("rename", source):
             self._rename(source, target)
 
     def delete(self, key: ObjectKey) -> None:
         """Remove the object; a missing one is success."""
+        _check_object(self.root, key)
         with self._edge("delete", key):
             self._delete(key)
 
@@ -341,6 +295,8 @@ class StorageAdapter(ABC):
         )
 
     def _exists(self, key: ObjectKey) -> bool:
+        if key.is_root:
+            return any(True for _ in self._list(key))
         try:
             self._read(key, 1)
         except Exception as error:
@@ -354,6 +310,7 @@ class StorageAdapter(ABC):
 
     def _rename(self, source: ObjectKey, target: ObjectKey) -> None:
         data = self._read(source, MAX_OBJECT_BYTES + 1)
+        self._check_bound(source, data, MAX_OBJECT_BYTES)
         if source != target:
             self._write(target, data)
             self._delete(source)
@@ -403,6 +360,7 @@ class StorageAdapter(ABC):
             )
 
     def _check_size(self, key: ObjectKey, data: bytes) -> None:
+        _check_object(self.root, key)
         if len(data) > MAX_OBJECT_BYTES:
             raise ResourceLimitError(
                 f"{self.uri(key)} would hold {len(data)} bytes; a control object holds at most {MAX_OBJECT_BYTES}.",
@@ -417,30 +375,13 @@ class StorageAdapter(ABC):
         with self._edge("decode", key):
             return data.decode("utf-8")
 
-    def _relative_to_root(self, name: str) -> str:
-        place, root = parse_uri(name), self.root
-        inside = (place.scheme, place.authority) == (root.scheme, root.authority)
-        prefix = root.path.rstrip("/") + "/" if root.path else ""
-        if inside and place.path == root.path:
-            return ""
-        if inside and place.path.startswith(prefix):
-            return place.path.removeprefix(prefix)
+
+def _check_object(root: StorageUri, key: ObjectKey) -> None:
+    """Refuse the root where an object is meant: some stores would keep one there, out of every listing's sight."""
+    if key.is_root:
         raise StorageError(
-            f'"{place}" is not below the storage root {root}.',
+            f"An empty name names no object below {root}.",
             condition=StorageCondition.CONFIGURATION,
-            uri=str(place),
-            help="Open the root that holds it, or give a name relative to this root.",
+            uri=str(root),
+            help="Give a name with at least one segment.",
         )
-
-
-def content_token(data: bytes) -> str:
-    """The token of backends that have no version numbers of their own."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def describe_failure(error: BaseException) -> str:
-    """An exception in words that are free of its text: the system's wording of its number, or its type."""
-    if isinstance(error, OSError) and error.errno is not None:
-        words = os.strerror(error.errno)
-        return words[:1].lower() + words[1:]
-    return type(error).__name__

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,6 +27,7 @@ LANCE_SCHEMES: Final = frozenset(
 
 _NAME = re.compile(r"[a-z][a-z0-9-]*\Z")
 _SCHEME = re.compile(r"[a-z][a-z0-9+.-]*\Z")
+_ADAPTER = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*:[^\W\d]\w*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,9 +59,13 @@ class StorageBackend:
     def __post_init__(self) -> None:
         if not _NAME.match(self.name):
             raise self._refuse(f'the name "{self.name}" is not lower-case letters, digits and dashes')
-        if not self.schemes or not all(_SCHEME.match(scheme) for scheme in self.schemes):
-            raise self._refuse(f"the schemes {self.schemes!r} are not bare lower-case schemes such as ('gs',)")
-        if self.adapter.count(":") != 1:
+        # A bare text is the likeliest slip, ("gs") for ("gs",), and would pass for a sequence of its letters.
+        is_tuple = isinstance(self.schemes, tuple)
+        if not is_tuple or not self.schemes or not all(_SCHEME.match(scheme) for scheme in self.schemes):
+            raise self._refuse(
+                f"the schemes {self.schemes!r} are not a tuple of bare lower-case schemes such as ('gs',)"
+            )
+        if not _ADAPTER.match(self.adapter):
             raise self._refuse(f'the adapter "{self.adapter}" is not of the form "module:Class"')
         if self.lance_scheme not in LANCE_SCHEMES:
             raise self._refuse(
@@ -74,9 +79,13 @@ class StorageBackend:
         Raises:
             InvalidInputError: an option is unknown or malformed.
         """
+        return self.import_adapter()(root, resolve_options(self.options, options or {}))
+
+    def import_adapter(self) -> Callable[[StorageUri, Mapping[str, Any]], StorageAdapter]:
+        """The adapter's class. Raises whatever the import of its module raises."""
         module, _, attribute = self.adapter.partition(":")
-        factory = getattr(importlib.import_module(module), attribute)
-        adapter: StorageAdapter = factory(root, resolve_options(self.options, options or {}))
+        adapter: Callable[[StorageUri, Mapping[str, Any]], StorageAdapter]
+        adapter = getattr(importlib.import_module(module), attribute)
         return adapter
 
     def _refuse(self, why: str) -> InvalidInputError:

@@ -17,4 +17,5 @@ class Capability(StrEnum):
     object, and a crash leaves either the state before or the state after."""
 
     SHARED_BETWEEN_PROCESSES = "shared_between_processes"
-    """Every process that opens the URI sees the same objects, and the promises about races hold between processes."""
+    """Every process that opens the URI sees the same objects, the promises about races hold between processes, and the
+    files of Lance's tables are themselves objects of the adapter: listed, made durable and deleted like others."""

@@ -8,6 +8,8 @@ Adapters let the exceptions of their store fly; the base class catches them at t
 from __future__ import annotations
 
 import errno
+import io
+import os
 from collections.abc import Callable, Iterator
 from typing import Final
 
@@ -38,10 +40,15 @@ _BY_TYPE: Final[tuple[tuple[type[BaseException], StorageCondition], ...]] = (
     (PermissionError, _C),
     (NotADirectoryError, _C),
     (IsADirectoryError, _C),
+    (NotImplementedError, _C),
+    (io.UnsupportedOperation, _C),
     (FileExistsError, _P),
     (FileNotFoundError, StorageCondition.NOT_FOUND),
     (UnicodeError, StorageCondition.PERMANENT),
 )
+
+_OWN_NUMBERS: Final = {("ssl", "SSLError"), ("socket", "gaierror"), ("socket", "herror")}
+"""OSErrors whose ``errno`` counts something else: an SSL "want read" is 2, as ENOENT is. By name, to import neither."""
 
 _ADVICE_BY_ERRNO: Final = {
     errno.EACCES: "Give this user access to it, or choose another place.",
@@ -59,7 +66,7 @@ _ADVICE: Final = {
     StorageCondition.NOT_FOUND: "Check the name; nothing is stored there.",
     StorageCondition.PRECONDITION: "Read the current state again and decide anew.",
     StorageCondition.PERMANENT: "The stored bytes are not what they should be; restore them from another copy.",
-    StorageCondition.UNKNOWN: "Look at the cause below; if it should be recognised, please report it.",
+    StorageCondition.UNKNOWN: "Look at the exception behind it; omnigraph --debug shows it.",
 }
 
 Recogniser = Callable[[BaseException], StorageCondition | None]
@@ -67,22 +74,33 @@ Recogniser = Callable[[BaseException], StorageCondition | None]
 
 def causes(error: BaseException) -> Iterator[BaseException]:
     """The exception and what it was raised from, at most ``MAX_CAUSES`` of them."""
+    return (cause for cause, _ in _links(error))
+
+
+def _links(error: BaseException) -> Iterator[tuple[BaseException, bool]]:
+    """``causes``, each with whether only ``raise … from …`` led to it."""
     current: BaseException | None = error
+    is_stated = True
     for _ in range(MAX_CAUSES):
         if current is None:
             return
-        yield current
-        current = current.__cause__ or (None if current.__suppress_context__ else current.__context__)
+        yield current, is_stated
+        if current.__cause__ is not None:
+            current = current.__cause__
+        else:
+            current = None if current.__suppress_context__ else current.__context__
+            is_stated = False
 
 
 def condition_of(error: BaseException, recognise: Recogniser | None = None) -> StorageCondition:
     """What the first telling exception in the chain is evidence of.
 
-    ``recognise`` is asked first for each exception; the operating system's own errors come after it.
+    ``recognise`` is asked first for each exception; the operating system's own errors come after it. Absence counts
+    only where it was stated: an error raised while, say, a missing credentials file was handled is not ``not_found``.
     """
-    for cause in causes(error):
+    for cause, is_stated in _links(error):
         found = (recognise(cause) if recognise else None) or _own_condition(cause)
-        if found is not None:
+        if found is not None and (is_stated or found is not StorageCondition.NOT_FOUND):
             return found
     return StorageCondition.UNKNOWN
 
@@ -90,14 +108,31 @@ def condition_of(error: BaseException, recognise: Recogniser | None = None) -> S
 def advice_for(error: BaseException, condition: StorageCondition) -> str:
     """The next move for a person who meets this failure."""
     for cause in causes(error):
-        if isinstance(cause, OSError) and cause.errno in _ADVICE_BY_ERRNO:
-            return _ADVICE_BY_ERRNO[cause.errno]
+        number = system_number(cause)
+        if number in _ADVICE_BY_ERRNO and BY_ERRNO[number] is condition:
+            return _ADVICE_BY_ERRNO[number]
     return _ADVICE[condition]
 
 
+def system_number(error: BaseException) -> int | None:
+    """The operating system's number of an error, if it has one."""
+    if not isinstance(error, OSError) or not isinstance(error.errno, int) or error.errno not in errno.errorcode:
+        return None
+    is_foreign = any((kind.__module__, kind.__name__) in _OWN_NUMBERS for kind in type(error).__mro__)
+    return None if is_foreign else error.errno
+
+
+def describe_failure(error: BaseException) -> str:
+    """An exception in words that are free of its text: the system's wording of its number, or its type."""
+    number = system_number(error)
+    if number is not None:
+        words = os.strerror(number)
+        return words[:1].lower() + words[1:]
+    return type(error).__name__
+
+
 def _own_condition(error: BaseException) -> StorageCondition | None:
-    if isinstance(error, OSError) and error.errno is not None:
-        found = BY_ERRNO.get(error.errno)
-        if found is not None:
-            return found
+    number = system_number(error)
+    if number in BY_ERRNO:
+        return BY_ERRNO[number]
     return next((condition for kind, condition in _BY_TYPE if isinstance(error, kind)), None)

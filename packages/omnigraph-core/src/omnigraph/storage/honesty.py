@@ -6,6 +6,7 @@ create, create again, delete. The verdict holds for an endpoint, so a process as
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 import threading
 from typing import Final
@@ -37,8 +38,12 @@ def probe_create_if_absent(adapter: StorageAdapter) -> None:
     try:
         first = adapter.write_if_absent(key, b"first")
         second = adapter.write_if_absent(key, b"second")
-    finally:
-        adapter.delete(key)
+    except StorageError:
+        # What failed is the news; a store that refuses writes refuses the removal as well.
+        with contextlib.suppress(StorageError):
+            adapter.delete(key)
+        raise
+    adapter.delete(key)
     if not first or second:
         raise StorageError(
             f"The store at {adapter.endpoint} does not honour create-if-absent: it "

@@ -1,6 +1,6 @@
 """Object keys: the one way to name a control object inside a storage root.
 
-A key is checked once, when it is made; every verb of an adapter takes a key and checks nothing again.
+A key is checked once, when it is made; the verbs of an adapter take keys and refuse no more than the root.
 The rules are those that every backend can keep, so that a graph may move from one backend to another.
 """
 
@@ -51,9 +51,7 @@ class ObjectKey:
 
     def is_below(self, prefix: ObjectKey) -> bool:
         """Whether this key lies strictly below ``prefix`` in whole segments."""
-        return self.value != prefix.value and (
-            prefix.is_root or self.value.startswith(prefix.value + "/")
-        )
+        return self.value != prefix.value and (prefix.is_root or self.value.startswith(prefix.value + "/"))
 
     def is_child_of(self, prefix: ObjectKey) -> bool:
         return not self.is_root and self.parent == prefix
@@ -85,8 +83,8 @@ def fold_segments(path: str) -> tuple[str, ...] | None:
     return tuple(folded)
 
 
-def parse_key(text: str) -> ObjectKey:
-    """Check and fold a relative name into a key.
+def parse_key(text: str, *, root_uri: str | None = None) -> ObjectKey:
+    """Check and fold a relative name into a key. ``root_uri`` is only for the error.
 
     Raises:
         StorageError: with condition ``configuration`` when the name cannot be an object on every backend.
@@ -96,29 +94,29 @@ def parse_key(text: str) -> ObjectKey:
         ObjectKey(value='schema/main.pg')
     """
     segments = fold_segments(text)
-    if segments is None:
-        raise _refuse(text, "it leaves the storage root")
-    control = _CONTROL.search(text)
-    if control is not None:
-        raise _refuse(text, f"it holds the control character {control.group()!r}")
-    try:
-        sizes = [len(segment.encode()) for segment in segments]
-    except UnicodeEncodeError as error:
-        raise _refuse(text, "it cannot be written as UTF-8") from error
-    if max(sizes, default=0) > MAX_SEGMENT_BYTES:
-        raise _refuse(text, f"a segment has {max(sizes)} bytes, at most {MAX_SEGMENT_BYTES} are allowed")
-    if sum(sizes) + len(sizes) - 1 > MAX_KEY_BYTES:
-        raise _refuse(text, f"it has more than {MAX_KEY_BYTES} bytes")
-    reserved = next((segment for segment in segments if is_reserved_segment(segment)), None)
-    if reserved is not None:
-        raise _refuse(text, f'the segment "{reserved}" ends like a temporary file (#digits)')
+    flaw = "it leaves the storage root" if segments is None else _flaw(text, segments)
+    if segments is None or flaw is not None:
+        shown = text if len(text) <= 120 else text[:117] + "..."
+        raise StorageError(
+            f"The object name {shown!r} is not allowed: {flaw}.",
+            condition=StorageCondition.CONFIGURATION,
+            uri=root_uri,
+            help="Use segments of printable text joined by '/', see docs/reference/contract.md.",
+        )
     return ObjectKey("/".join(segments))
 
 
-def _refuse(text: str, why: str) -> StorageError:
-    shown = text if len(text) <= 120 else text[:117] + "..."
-    return StorageError(
-        f"The object name {shown!r} is not allowed: {why}.",
-        condition=StorageCondition.CONFIGURATION,
-        help="Use segments of printable text joined by '/', see docs/reference/contract.md.",
-    )
+def _flaw(text: str, segments: tuple[str, ...]) -> str | None:
+    control = _CONTROL.search(text)
+    if control is not None:
+        return f"it holds the control character {control.group()!r}"
+    try:
+        sizes = [len(segment.encode()) for segment in segments]
+    except UnicodeEncodeError:
+        return "it cannot be written as UTF-8"
+    if max(sizes, default=0) > MAX_SEGMENT_BYTES:
+        return f"a segment has {max(sizes)} bytes, at most {MAX_SEGMENT_BYTES} are allowed"
+    if sum(sizes) + len(sizes) - 1 > MAX_KEY_BYTES:
+        return f"it has more than {MAX_KEY_BYTES} bytes"
+    reserved = next((segment for segment in segments if is_reserved_segment(segment)), None)
+    return None if reserved is None else f'the segment "{reserved}" ends like a temporary file (#digits)'

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from typing import Final
 from urllib.parse import quote
 
-from omnigraph.storage.adapter import LanceLocation, StorageAdapter, VersionedObject
+from omnigraph.storage.adapter import StorageAdapter
 from omnigraph.storage.backend import StorageBackend
 from omnigraph.storage.capabilities import Capability
 from omnigraph.storage.keys import ObjectKey
+from omnigraph.storage.objects import LanceLocation, VersionedObject
 
 MEMORY_BACKEND: Final = StorageBackend(
     name="memory",

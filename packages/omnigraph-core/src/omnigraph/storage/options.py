@@ -70,7 +70,7 @@ def _convert(option: StorageOption, value: Any, place: str) -> Any:
     if option.kind == "seconds":
         try:
             seconds = float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             seconds = -1.0
         if not 0 < seconds < float("inf"):
             raise _wrong(option, value, place, "a number of seconds above 0")
@@ -83,7 +83,9 @@ def _convert(option: StorageOption, value: Any, place: str) -> Any:
 def _wrong(option: StorageOption, value: Any, place: str, expected: str) -> InvalidInputError:
     shown = "a value of the wrong kind" if option.is_secret else repr(value)
     return InvalidInputError(
-        f"{place[0].upper()}{place[1:]} expects {expected}, got {shown}.", help=option.help, details={"option": option.name}
+        f"{place[0].upper()}{place[1:]} expects {expected}, got {shown}.",
+        help=option.help,
+        details={"option": option.name},
     )
 
 

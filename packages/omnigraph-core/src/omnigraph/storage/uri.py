@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote
 
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
 from omnigraph.storage.keys import ObjectKey, fold_segments
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
@@ -56,7 +56,8 @@ def parse_uri(text: str | Path) -> StorageUri:
     percent-decoded, as RFC 8089 has it; plain paths and other schemes are taken literally.
 
     Raises:
-        InvalidInputError: empty, not a URI, credentials in it, or a host in a ``file`` URI.
+        InvalidInputError: empty, not a URI, credentials in it (they are not said back), a host in a ``file`` URI,
+            or a name that Lance cannot address.
 
     Example:
         >>> str(parse_uri("s3://bucket/team//graph/../other/"))
@@ -67,19 +68,53 @@ def parse_uri(text: str | Path) -> StorageUri:
         raise InvalidInputError(
             "The graph URI is empty.", help='Give a path such as "graph.omni" or a URI such as "s3://bucket/graph".'
         )
-    if _CONTROL.search(written):
-        raise InvalidInputError(
-            f"The graph URI {written!r} holds a control character.", help="Lance cannot address such a place; rename it."
-        )
     match = None if isinstance(text, Path) else _SCHEME.match(written)
-    if match is None:
-        if written.startswith("file:/"):
-            return _local(unquote(written.removeprefix("file:")))
-        return _local(written)
-    scheme, rest = match.group(1).lower(), written[match.end() :]
+    scheme, rest = (match.group(1).lower(), written[match.end() :]) if match else ("", written)
+    # First of all, because every other message may quote what was written.
+    _refuse_credentials(scheme, rest)
+    _refuse_unaddressable(written)
+    if scheme and scheme != "file":
+        return _remote(scheme, rest)
     if scheme == "file":
-        return _local_from_file_uri(written, rest)
-    return _remote(scheme, rest)
+        place = _local_from_file_uri(written, rest)
+    elif _is_short_file_uri(written) and not isinstance(text, Path):
+        place = _local(_percent_decoded(written[len("file:") :]))
+    else:
+        place = _local(written)
+    # Once more: percent-encoding may have hidden something, and the current directory was not looked at yet.
+    _refuse_unaddressable(place.path)
+    return place
+
+
+def is_absolute(text: str) -> bool:
+    """Whether a text is a URI with ``://`` or an absolute path, and not a name relative to some root."""
+    return text.startswith("/") or _SCHEME.match(text) is not None
+
+
+def relative_to_root(text: str, root: StorageUri) -> str:
+    """The part of a full URI that lies below a root; empty for the root itself.
+
+    Raises:
+        StorageError: condition ``configuration`` when it is malformed or lies elsewhere.
+    """
+    try:
+        place = parse_uri(text)
+    except InvalidInputError as error:
+        raise StorageError(
+            error.message, condition=StorageCondition.CONFIGURATION, uri=str(root), help=error.help
+        ) from error
+    is_inside = (place.scheme, place.authority) == (root.scheme, root.authority)
+    prefix = root.path.rstrip("/") + "/" if root.path else ""
+    if is_inside and place.path == root.path:
+        return ""
+    if is_inside and place.path.startswith(prefix):
+        return place.path.removeprefix(prefix)
+    raise StorageError(
+        f'"{place}" is not below the storage root {root}.',
+        condition=StorageCondition.CONFIGURATION,
+        uri=str(place),
+        help="Open the root that holds it, or give a name relative to this root.",
+    )
 
 
 def queue_identity(uri: StorageUri) -> str:
@@ -90,6 +125,41 @@ def queue_identity(uri: StorageUri) -> str:
     if uri.scheme != "file":
         return str(uri)
     return os.path.realpath(uri.path)
+
+
+def _is_short_file_uri(text: str) -> bool:
+    return text[: len("file:/")].lower() == "file:/"
+
+
+def _refuse_credentials(scheme: str, rest: str) -> None:
+    # A secret may hold "/", and then its "@" stands behind what looks like the end of the authority.
+    before, at, _ = (rest if scheme == "file" else rest.lstrip("/")).partition("@")
+    authority, slash, _ = before.partition("/")
+    if scheme and at and (not slash or ":" in authority):
+        raise InvalidInputError(
+            f"The {scheme}:// URI carries credentials.",
+            help="Take them out of the URI and pass them as storage options or environment variables.",
+        )
+
+
+def _refuse_unaddressable(text: str) -> None:
+    flaw = "holds a control character" if _CONTROL.search(text) else None
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        flaw = "cannot be written as UTF-8"
+    if flaw is not None:
+        raise InvalidInputError(f"The graph URI {text!r} {flaw}.", help="Lance cannot address such a place; rename it.")
+
+
+def _percent_decoded(path: str) -> str:
+    try:
+        return unquote(path, errors="strict")
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(
+            f'The path "{path}" of the file URI does not decode to UTF-8.',
+            help="Percent-encode the UTF-8 bytes of the path, or write the plain path.",
+        ) from error
 
 
 def _local(path: str) -> StorageUri:
@@ -111,16 +181,11 @@ def _local_from_file_uri(written: str, rest: str) -> StorageUri:
             f'The URI "{written}" names the host "{host}"; a file URI has none.',
             help=f"Write file:///{host}{slash}{path} or the plain path.",
         )
-    return _local("/" + unquote(path))
+    return _local("/" + _percent_decoded(path))
 
 
 def _remote(scheme: str, rest: str) -> StorageUri:
     authority, _, path = rest.partition("/")
-    if "@" in authority:
-        raise InvalidInputError(
-            f"The {scheme}:// URI carries credentials.",
-            help="Take them out of the URI and pass them as storage options or environment variables.",
-        )
     if not authority:
         raise InvalidInputError(
             f'The URI "{scheme}://{rest}" names no bucket or host.', help=f"Write {scheme}://NAME/path."

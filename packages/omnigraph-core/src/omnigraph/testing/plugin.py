@@ -1,0 +1,115 @@
+"""The pytest plugin behind the contracts: a clause runs as written, or its deviation is declared.
+
+pytest imports this module in every run of every environment that has core, so it imports pytest and the standard
+library only. Contract classes are recognised by the attribute ``__omnigraph_contract__``.
+
+Refused, as usage errors: overriding a clause without ``deviates``; ``test_x = None``; skip, skipif or xfail on a
+clause, a contract class or its module. A clause that skips while it runs fails.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Generator, Iterator
+from typing import Any
+
+import pytest
+
+pytest.register_assert_rewrite("omnigraph.testing.storage_contract")
+
+_EVASIONS = ("skip", "skipif", "xfail")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the one mark by which a backend may depart from a clause."""
+    config.addinivalue_line(
+        "markers",
+        "deviates(reason, raises): this backend cannot keep the overridden contract clause; it fails with `raises`.",
+    )
+    config.addinivalue_line("markers", "storage_contract: a clause of the storage contract; set by OmniGraph itself.")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Generator[None, Any, Any]:
+    """Judge a class that runs a contract before its clauses are collected."""
+    if inspect.isclass(obj) and _is_contract(obj) and not _is_contract_itself(obj):
+        problems = list(_hollowed_clauses(obj))
+        if problems:
+            raise pytest.UsageError(
+                f"{collector.nodeid}::{name} hollows out its contract: {'; '.join(problems)}. "
+                'Keep the clause, or declare it: @pytest.mark.deviates("reason", raises=TheError)'
+            )
+    return (yield)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark clauses, refuse marks that would hide one, and turn deviations into strict expected failures.
+
+    First among its kind, so that ``-m storage_contract`` selects by what is set here.
+    """
+    for item in items:
+        if not _is_clause(item):
+            continue
+        item.add_marker("storage_contract")
+        evasion = next((mark.name for mark in item.iter_markers() if mark.name in _EVASIONS), None)
+        if evasion is not None:
+            raise pytest.UsageError(
+                f"{item.nodeid} carries the mark {evasion!r}: a contract clause may only deviate, "
+                'with @pytest.mark.deviates("reason", raises=TheError)'
+            )
+        mark = item.get_closest_marker("deviates")
+        if mark is not None:
+            reason, raises = _deviation(item, mark)
+            item.add_marker(pytest.mark.xfail(reason=reason, raises=raises, strict=True))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Turn a skip inside a clause, or inside a fixture of one, into a failure."""
+    report = yield
+    if report.skipped and _is_clause(item) and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} was skipped while it ran: a contract clause may not be skipped."
+    return report
+
+
+def _is_contract(cls: type) -> bool:
+    return getattr(cls, "__omnigraph_contract__", False) is True
+
+
+def _is_contract_itself(cls: type) -> bool:
+    """Whether the class is one of ours and not a backend's subclass of it."""
+    return cls.__module__.startswith("omnigraph.testing.storage_contract")
+
+
+def _is_clause(item: pytest.Item) -> bool:
+    cls = getattr(item, "cls", None)
+    return cls is not None and _is_contract(cls)
+
+
+def _hollowed_clauses(cls: type) -> Iterator[str]:
+    """Clauses that a class of the backend's overrides without saying why."""
+    ours = [base for base in cls.__mro__ if _is_contract(base) and _is_contract_itself(base)]
+    clauses = {name for base in ours for name in vars(base) if name.startswith("test")}
+    for base in cls.__mro__:
+        if base in ours:
+            continue
+        for name in clauses & set(vars(base)):
+            override = vars(base)[name]
+            marks = getattr(override, "pytestmark", [])
+            if not callable(override):
+                yield f"{name} = {override!r} removes a clause"
+            elif not any(mark.name == "deviates" for mark in marks):
+                yield f"{name} overrides a clause"
+
+
+def _deviation(item: pytest.Item, mark: pytest.Mark) -> tuple[str, Any]:
+    reason = mark.args[0] if mark.args else mark.kwargs.get("reason")
+    raises = mark.kwargs.get("raises")
+    is_error = inspect.isclass(raises) and issubclass(raises, BaseException)
+    if not isinstance(reason, str) or not reason.strip() or not is_error:
+        raise pytest.UsageError(
+            f'{item.nodeid}: a deviation says why and what it raises: @pytest.mark.deviates("reason", raises=TheError)'
+        )
+    return reason, raises

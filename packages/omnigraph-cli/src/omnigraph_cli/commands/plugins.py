@@ -1,0 +1,39 @@
+"""``omnigraph plugins``: what is installed, what it offers, and why something does not work."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_cli.output.results import PluginResult, PluginsResult
+from omnigraph_cli.session import Session, global_options, json_option
+
+_EXAMPLES = """\b
+Examples:
+  omnigraph plugins
+  omnigraph plugins --json
+  OMNIGRAPH_DISABLE_PLUGINS=s3 omnigraph plugins
+"""
+
+
+@click.command(epilog=_EXAMPLES)
+@json_option
+@global_options
+@click.pass_obj
+def plugins(session: Session) -> ExitCode:
+    """List the installed plugins and whether they work.
+
+    For each plugin: the distribution that brings it, the URI schemes it serves, its capabilities, and its options
+    with the environment variables that set them. Values are never shown.
+
+    A plugin that failed to load, or that claims what another one claims, is listed with the reason; the others work
+    all the same, so the exit code is 0.
+
+    OMNIGRAPH_DISABLE_PLUGINS=NAME,NAME keeps plugins from loading; "*" stands for all that are not built in.
+    """
+    from omnigraph.plugins import installed_plugins
+
+    with session.working("loading plugins"):
+        found = installed_plugins()
+    session.show(PluginsResult(plugins=tuple(PluginResult.of(info) for info in found.infos)))
+    return ExitCode.DONE

@@ -1,0 +1,26 @@
+"""How the command ends, in one place. A number that scripts rely on never changes its meaning."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Self
+
+
+class ExitCode(IntEnum):
+    """What the shell is told; ``meaning`` is the sentence of the help and the docs."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> Self:
+        """A number with its sentence."""
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
+
+    DONE = 0, "done"
+    FAILED = 1, "failed, or the thing checked did not pass"
+    USAGE = 2, "the command line is wrong"
+    INVALID_INPUT = 3, "a URI or option value is wrong; nothing was done"
+    INTERRUPTED = 130, "interrupted"
+    PIPE_CLOSED = 141, "whoever read the output stopped reading"

@@ -1,0 +1,154 @@
+"""The way in and out of ``omnigraph``: the words of the command line come in, an exit code goes out.
+
+Every failure leaves by one of the doors of ``_invoke``; nothing is swallowed and nothing but ``--debug`` shows a
+traceback. click's own ``main`` is not used because it answers a closed pipe and an interrupt with codes of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from omnigraph.errors import InvalidInputError, OmnigraphError
+from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_cli.lazy_group import LazyGroup
+from omnigraph_cli.output.results import ErrorResult, VersionResult
+from omnigraph_cli.session import OutputError, Session, global_options
+
+PROGRAM = "omnigraph"
+COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
+
+_EXAMPLES = """\b
+Examples:
+  omnigraph plugins
+  omnigraph storage check graph.omni
+  omnigraph storage check s3://bucket/graph --json
+"""
+_EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {code.meaning}" for code in ExitCode)
+
+
+class Program(LazyGroup):
+    """The root of all verbs; ``main`` ends the process with an ``ExitCode``."""
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = None,
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> NoReturn:
+        """Run the words, by default those of this process. Stands alone always: it ends by ``SystemExit``."""
+        words = list(sys.argv[1:] if args is None else args)
+        name = prog_name or PROGRAM
+        variable = complete_var or COMPLETION_VARIABLE
+        instruction = os.environ.get(variable)
+        if instruction:
+            from click.shell_completion import shell_complete
+
+            sys.exit(shell_complete(self, extra, name, variable, instruction))
+        sys.exit(_execute(self, words, name, extra))
+
+
+def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.ensure_object(Session).show(VersionResult.current())
+        ctx.exit()
+
+
+@click.group(
+    PROGRAM,
+    cls=Program,
+    verbs={
+        "plugins": "omnigraph_cli.commands.plugins:plugins",
+        "storage": "omnigraph_cli.commands.storage:storage",
+        "version": "omnigraph_cli.commands.version:version",
+    },
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=f"{_EXAMPLES}\n{_EXIT_CODES}",
+)
+@global_options
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the release and the storage interface, and exit.",
+)
+def cli() -> None:
+    """A typed property graph on Lance, versioned and branched like Git.
+
+    Results go to stdout; narration and errors go to stderr. With --json both a result and an error are one JSON
+    document on stdout.
+    """
+
+
+def run() -> NoReturn:
+    """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        # A file name may hold bytes that are no text, and a terminal may not know every letter: neither is a crash.
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    cli.main()
+
+
+def _execute(program: Program, words: list[str], name: str, extra: dict[str, Any]) -> int:
+    session = Session()
+    try:
+        code = _invoke(program, words, name, session, extra)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except (KeyboardInterrupt, click.Abort):
+        session.narrate("\ninterrupted")
+        return ExitCode.INTERRUPTED
+    except (OutputError, OSError) as error:
+        cause = error if isinstance(error, OSError) else error.__cause__
+        _abandon_output()
+        if isinstance(cause, OSError) and cause.errno != errno.EPIPE:
+            click.echo(f"error: The result could not be written: {cause.strerror}.", err=True)
+            return ExitCode.FAILED
+        return ExitCode.PIPE_CLOSED
+    return code
+
+
+def _invoke(program: Program, words: list[str], name: str, session: Session, extra: dict[str, Any]) -> int:
+    """Run the verb and report its failure, if it fails."""
+    try:
+        with program.make_context(name, list(words), **(extra | {"obj": session})) as ctx:
+            return int(program.invoke(ctx))
+    except click.exceptions.Exit as leaving:
+        return leaving.exit_code
+    except (click.Abort, OutputError, BrokenPipeError):
+        raise
+    except click.ClickException as error:
+        # The words were not understood, so the flag may not have been reached.
+        session.as_json = session.as_json or "--json" in words
+        session.show_error(ErrorResult.of_usage(error), error)
+        return ExitCode.USAGE
+    except OmnigraphError as error:
+        session.show_error(ErrorResult.of(error, session.clean), error)
+        return ExitCode.INVALID_INPUT if isinstance(error, InvalidInputError) else ExitCode.FAILED
+    # Not ours and not foreseen: the person still gets a sentence, and the traceback is one flag away.
+    except Exception as error:  # noqa: BLE001
+        session.show_error(ErrorResult.of_surprise(error, session.clean), error)
+        return ExitCode.FAILED
+
+
+def _abandon_output() -> None:
+    """Let what is still buffered go nowhere, or the interpreter complains about it while it ends."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (OSError, ValueError, AttributeError):
+            with contextlib.suppress(OSError, ValueError, AttributeError):
+                os.dup2(nowhere, stream.fileno())
+    os.close(nowhere)

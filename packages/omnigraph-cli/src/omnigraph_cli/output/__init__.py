@@ -1,0 +1,3 @@
+"""What verbs print: a result dataclass, turned into text or into JSON."""
+
+from __future__ import annotations

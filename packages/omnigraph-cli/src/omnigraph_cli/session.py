@@ -1,0 +1,147 @@
+"""``Session``: one run of the command, what its global options asked for, and its two ways out.
+
+    results    → stdout, as text or as one JSON document
+    narration  → stderr: the line before acting, progress on a terminal, errors in text form
+
+Values that the session was told to hide reach neither: whatever text a plugin or a client library put together goes
+through ``clean`` on its way into a result, a message or a traceback.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+import click
+
+from omnigraph_cli.output.results import ErrorResult, Result
+
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+
+class OutputError(Exception):
+    """Standard output took no more, see ``__cause__``."""
+
+
+class Session:
+    """What one run knows about how to speak."""
+
+    def __init__(self) -> None:
+        self.quiet = False
+        self.debug = False
+        self.as_json = False
+        self._hidden: tuple[str, ...] = ()
+
+    # ── secrets ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def hide(self, values: Iterable[str]) -> None:
+        """Never print these values from now on."""
+        # Longest first: a value may contain another one.
+        self._hidden = tuple(sorted({*self._hidden, *values} - {""}, key=len, reverse=True))
+
+    def clean(self, text: str) -> str:
+        """The text without the hidden values."""
+        for value in self._hidden:
+            text = text.replace(value, "[hidden]")
+        return text
+
+    # ── results ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def show(self, result: Result) -> None:
+        """Print the result of a verb.
+
+        Raises:
+            OutputError: standard output cannot be written.
+        """
+        if sys.stdout is None:
+            raise OutputError from OSError(errno.EBADF, os.strerror(errno.EBADF))
+        try:
+            if self.as_json:
+                from omnigraph_cli.output.json import json_of
+
+                click.echo(json_of(result))
+            else:
+                from omnigraph_cli.output.text import print_text
+
+                print_text(result, sys.stdout)
+        except OSError as error:
+            raise OutputError from error
+
+    def show_part(self, part: Result) -> None:
+        """Print one piece of a result as it comes; a JSON document waits until it is whole."""
+        if not self.as_json:
+            self.show(part)
+
+    # ── narration ────────────────────────────────────────────────────────────────────────────────────────────
+
+    def narrate(self, line: str) -> None:
+        """Say on stderr what is about to happen, unless ``--quiet``."""
+        if not self.quiet:
+            click.echo(self.clean(line), err=True)
+
+    @contextlib.contextmanager
+    def working(self, on_what: str) -> Iterator[None]:
+        """Around calls that may take time or run a plugin's code.
+
+        A terminal shows that something is going on, in a line that is gone afterwards. What a plugin prints goes to
+        stderr, so that it never lands between the results.
+        """
+        with contextlib.ExitStack() as stack:
+            if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
+                from omnigraph_cli.output.text import spinner
+
+                stack.enter_context(spinner(self.clean(on_what), sys.stderr))
+            stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+            yield
+
+    def show_traceback(self, error: BaseException) -> None:
+        """Under ``--debug``: where an error came from, causes included, on stderr."""
+        if self.debug:
+            click.echo(self.clean("".join(traceback.format_exception(error))), err=True, nl=False)
+
+    def show_error(self, result: ErrorResult, error: BaseException) -> None:
+        """Print why the command failed, with the traceback under ``--debug``.
+
+        Raises:
+            OutputError: standard output cannot be written.
+        """
+        self.show_traceback(error)
+        if self.as_json:
+            self.show(result)
+        else:
+            from omnigraph_cli.output.text import print_text
+
+            print_text(result, sys.stderr)
+
+
+def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        setattr(ctx.ensure_object(Session), str(param.name), True)
+
+
+def global_options(command: Decorated) -> Decorated:
+    """Add ``--quiet`` and ``--debug``, which are understood before a verb and after it."""
+    quiet = click.option(
+        "-q", "--quiet", is_flag=True, expose_value=False, callback=_remember, help="Print results and errors only."
+    )
+    debug = click.option(
+        "--debug", is_flag=True, expose_value=False, callback=_remember, help="Show the traceback of an error."
+    )
+    return quiet(debug(command))
+
+
+def json_option(command: Decorated) -> Decorated:
+    """Add ``--json``."""
+    return click.option(
+        "--json",
+        "as_json",
+        is_flag=True,
+        expose_value=False,
+        callback=_remember,
+        help="Print one JSON document on stdout, errors too.",
+    )(command)

@@ -1,0 +1,54 @@
+"""What every contract class stands on: the adapter under test, a back door, and the sizes of the long clauses.
+
+A backend's author gives the ``adapter`` fixture and the ``capabilities`` value. ``plant`` and ``peek`` go behind the
+adapter's back, so that reads are not tested by the writes of the same code; by default they use a second adapter of
+the same place, and an author who can reach the store directly overrides them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+from typing import ClassVar
+
+import pytest
+
+from omnigraph.storage import Capability, StorageAdapter
+from omnigraph.testing.races import Place
+
+
+class ContractClauses:
+    """Base of the contract classes; holds no clause itself."""
+
+    __omnigraph_contract__: ClassVar[bool] = True
+
+    capabilities: ClassVar[frozenset[Capability]]
+    """What the backend declares, as in its ``StorageBackend`` record."""
+
+    race_place: ClassVar[Place] = "threads"
+    """Whether racing writers are threads, each with an adapter of its own, or processes."""
+
+    race_writers: ClassVar[int] = int(os.environ.get("OMNIGRAPH_RACE_WRITERS", "8"))
+    race_rounds: ClassVar[int] = int(os.environ.get("OMNIGRAPH_RACE_ROUNDS", "10"))
+
+    many_objects: ClassVar[int] = int(os.environ.get("OMNIGRAPH_MANY_OBJECTS", "25"))
+    """How many objects the clauses about completeness use. A full run takes more than one page of a listing."""
+
+    @pytest.fixture
+    def adapter(self) -> StorageAdapter:
+        """An adapter on an empty root of its own. Every backend gives this one."""
+        raise pytest.UsageError(f"{type(self).__name__} gives no `adapter` fixture: see docs/reference/contract.md")
+
+    def plant(self, adapter: StorageAdapter, name: str, data: bytes) -> None:
+        """Store bytes behind the adapter's back."""
+        reopened(adapter).write(adapter.key(name), data)
+
+    def peek(self, adapter: StorageAdapter, name: str) -> bytes | None:
+        """The bytes in the store, seen behind the adapter's back; None when there are none."""
+        return reopened(adapter).read_if_exists(adapter.key(name))
+
+
+def reopened(adapter: StorageAdapter) -> StorageAdapter:
+    """A second adapter of the same place that shares nothing with the first."""
+    again: StorageAdapter = pickle.loads(pickle.dumps(adapter))  # bytes of our own making
+    return again

@@ -1,0 +1,18 @@
+"""Required of every store that is trusted with a graph: of many creators exactly one wins.
+
+A class of its own, because a server may keep every other clause and still be no store for concurrent writers.
+"""
+
+from __future__ import annotations
+
+from omnigraph.storage import StorageAdapter
+from omnigraph.testing.races import run_race
+from omnigraph.testing.storage_contract.clauses import ContractClauses
+
+
+class StorageRaceContract(ContractClauses):
+    """C10: creators race for one object."""
+
+    def test_of_many_creators_exactly_one_wins(self, adapter: StorageAdapter) -> None:
+        report = run_race(adapter, "create", writers=self.race_writers, rounds=self.race_rounds, place=self.race_place)
+        assert report.is_exact, f"{report.summary()}: {report.errors[:3]}"

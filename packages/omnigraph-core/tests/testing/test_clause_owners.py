@@ -1,0 +1,75 @@
+"""A contract is worth what it catches: break each method in turn and see its clauses turn red."""
+
+from __future__ import annotations
+
+import importlib.util
+import inspect
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from omnigraph import testing
+from omnigraph.storage import StorageAdapter
+from omnigraph.testing import storage_contract
+
+HERE = Path(__file__).parent
+
+
+def _load(name: str):
+    spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+OWNERS = _load("clause_owners").OWNERS
+NOT_IN_MEMORY = _load("clause_owners").NOT_IN_MEMORY
+
+
+def all_clauses() -> set[str]:
+    contracts = [getattr(testing, name) for name in storage_contract.__all__]
+    return {name for contract in contracts for name in dir(contract) if name.startswith("test_")}
+
+
+@pytest.fixture(scope="module")
+def red_clauses() -> dict[str, set[str]]:
+    """For each break, the clauses that fail or error; one run of pytest for all of them."""
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", "-rfE",
+         "--import-mode=importlib", str(HERE / "broken_memory.py")],
+        capture_output=True, text=True, check=False, cwd=HERE,
+    )  # fmt: skip
+    assert done.returncode == pytest.ExitCode.TESTS_FAILED, done.stdout[-3000:] + done.stderr[-3000:]
+    contract_names = "|".join(storage_contract.__all__)
+    found: dict[str, set[str]] = {}
+    pattern = rf"^(?:FAILED|ERROR) \S*::Test(\S+?)_(?:{contract_names})::(test_\w+)"
+    for name, clause in re.findall(pattern, done.stdout, re.MULTILINE):
+        found.setdefault(name, set()).add(clause)
+    return found
+
+
+@pytest.mark.parametrize("broken", OWNERS)
+def test_breaking_a_method_turns_its_clauses_red(red_clauses: dict[str, set[str]], broken: str):
+    red = red_clauses.get("_".join(broken.split()), set())
+    assert red >= OWNERS[broken], f"still green: {sorted(OWNERS[broken] - red)}"
+
+
+def test_every_clause_has_an_owner():
+    owned = frozenset().union(*OWNERS.values()) | NOT_IN_MEMORY
+    assert owned == all_clauses()
+
+
+def test_every_method_that_a_backend_may_write_owns_clauses():
+    mentioned = {broken.partition(" ")[0] for broken in OWNERS}
+    writable = {
+        name
+        for name, member in inspect.getmembers(StorageAdapter, inspect.isfunction)
+        if member.__qualname__.startswith("StorageAdapter._") and not name.startswith("__")
+    } | {"lance_location", "check_lance_commits", "make_durable"}
+    internal = {"_edge", "_check_bound", "_check_object", "_condition"}
+    assert writable - internal <= mentioned

@@ -1,0 +1,119 @@
+"""Wrapping adapters: transparent but for what they are asked to do."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import time
+
+import pytest
+
+from omnigraph import testing
+from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.storage import Capability, StorageAdapter, parse_uri
+from omnigraph.storage.memory import MemoryAdapter
+from omnigraph.testing import CountingAdapter, DelayingAdapter, Fault, FaultyAdapter
+
+_numbers = itertools.count()
+
+
+def memory() -> MemoryAdapter:
+    return MemoryAdapter(parse_uri(f"memory://faults-{next(_numbers)}/g"))
+
+
+class WrappedStore:
+    capabilities = frozenset({Capability.WRITE_IF_MATCH, Capability.ATOMIC_RENAME})
+
+    @pytest.fixture
+    def adapter(self) -> StorageAdapter:
+        return FaultyAdapter(CountingAdapter(DelayingAdapter(memory(), {})))
+
+
+class TestWrappersKeepTheContract(WrappedStore, testing.StorageAdapterContract):
+    pass
+
+
+class TestWrappersKeepCompareAndSwap(WrappedStore, testing.WriteIfMatchContract):
+    pass
+
+
+class TestWrappersKeepAtomicRename(WrappedStore, testing.AtomicRenameContract):
+    pass
+
+
+def test_every_call_is_counted_by_its_verb():
+    adapter = CountingAdapter(memory())
+    key = adapter.key("a")
+    adapter.write(key, b"1")
+    adapter.read(key)
+    adapter.read_if_exists(key)
+    adapter.write_if_match(key, b"2", adapter.read_versioned(key).token)
+    list(adapter.list())
+    adapter.list_dir()
+    adapter.exists(key)
+    adapter.rename(key, adapter.key("b"))
+    adapter.delete(key)
+    adapter.delete_prefix(key)
+    adapter.make_durable([key])
+    adapter.write_if_absent(key, b"")
+    assert adapter.calls == {
+        "write": 1, "read": 2, "read_versioned": 1, "write_if_match": 1, "list": 1, "list_dir": 1, "exists": 1,
+        "rename": 1, "delete": 1, "delete_prefix": 1, "make_durable": 1, "write_if_absent": 1,
+    }  # fmt: skip
+
+
+def test_a_fault_before_leaves_the_store_untouched():
+    adapter = FaultyAdapter(memory(), Fault(verb="write", error=ConnectionResetError()))
+    key = adapter.key("a")
+    with pytest.raises(StorageError) as caught:
+        adapter.write(key, b"1")
+    assert caught.value.condition is StorageCondition.TRANSIENT
+    assert adapter.read_if_exists(key) is None
+    adapter.write(key, b"2")
+    assert adapter.read(key) == b"2"
+
+
+def test_a_fault_after_loses_the_answer_to_what_was_done():
+    adapter = FaultyAdapter(memory(), Fault(verb="write_if_absent", error=TimeoutError(), moment="after"))
+    key = adapter.key("claim")
+    with pytest.raises(StorageError) as caught:
+        adapter.write_if_absent(key, b"mine")
+    assert caught.value.condition is StorageCondition.TRANSIENT
+    assert adapter.read(key) == b"mine"
+
+
+def test_a_fault_strikes_the_named_calls_only():
+    fault = Fault(verb="read", error=PermissionError(), name_contains="secret", skip=1, times=2)
+    adapter = FaultyAdapter(memory(), fault)
+    for name in ("plain", "secret"):
+        adapter.write(adapter.key(name), b"1")
+    outcomes = []
+    for _ in range(4):
+        assert adapter.read(adapter.key("plain")) == b"1"
+        try:
+            outcomes.append(adapter.read(adapter.key("secret")))
+        except StorageError as error:
+            outcomes.append(error.condition)
+    refused = StorageCondition.CONFIGURATION
+    assert outcomes == [b"1", refused, refused, b"1"]
+
+
+def test_a_delay_holds_up_only_its_verb():
+    adapter = DelayingAdapter(memory(), {"read": 0.2})
+    adapter.write(adapter.key("a"), b"1")
+    started = time.monotonic()
+    adapter.read(adapter.key("a"))
+    assert time.monotonic() - started >= 0.2
+
+
+def test_wrappers_travel_with_what_they_wrap():
+    inner = memory()
+    inner.write(inner.key("a"), b"1")
+    for adapter in (
+        CountingAdapter(inner),
+        DelayingAdapter(inner, {"write": 1.0}),
+        FaultyAdapter(inner, Fault(verb="read", error=TimeoutError(), skip=9)),
+    ):
+        again = pickle.loads(pickle.dumps(adapter))
+        assert type(again) is type(adapter)
+        assert again.read(again.key("a")) == b"1"

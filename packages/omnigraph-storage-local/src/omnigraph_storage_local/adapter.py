@@ -1,0 +1,348 @@
+"""``LocalAdapter``: control objects as files below one directory, Lance's tables beside them.
+
+    write     make directories, fill and sync ``<name>#<digits>``  →  lock: check, rename  →  sync directories
+    read      open and read, without the lock
+
+The slow part of a change happens on a temporary file; the lock covers a check and one ``rename(2)``. So readers meet
+whole objects, create-if-absent needs no hard links, and ``write_if_match`` is a compare-and-swap among all processes.
+A writer that dies leaves a temporary file, which no listing shows and no key reaches; its lock is freed by the kernel.
+
+Directories are not objects. A link to a file counts as a file, and replacing it replaces the link. A linked directory
+below the root is not entered by ``list``, ``exists`` and ``delete_prefix``; a link that leads nowhere is not listed.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import Any, Final
+
+from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.storage import MAX_OBJECT_BYTES, ROOT, ObjectKey, StorageAdapter, StorageUri, content_token
+from omnigraph_storage_local.durability import directories_above, sync_descriptor, sync_directory
+from omnigraph_storage_local.links import LinkSupport, deepest_existing, probe_hard_links
+from omnigraph_storage_local.locks import FileLock
+from omnigraph_storage_local.objects import (
+    is_object,
+    leads_to_object,
+    not_found,
+    open_directory,
+    open_object,
+    refuse_directory,
+    refuse_file_as_root,
+)
+from omnigraph_storage_local.staging import create_temporary, make_directories, write_all
+
+LOCK_NAME: Final = "lock#0"
+"""The lock file at the root. The name is reserved, so no listing shows it and no key reaches it."""
+
+MAX_ATTEMPTS: Final = 100
+"""How often a write begins anew because its directory was removed under it."""
+
+DIRECTORY_READY: Final = "directory_ready"
+TEMPORARY_CREATED: Final = "temporary_created"
+TEMPORARY_WRITTEN: Final = "temporary_written"
+TEMPORARY_SYNCED: Final = "temporary_synced"
+LOCKED: Final = "locked"
+CHECKED: Final = "checked"
+REPLACED: Final = "replaced"
+UNLOCKED: Final = "unlocked"
+DIRECTORY_SYNCED: Final = "directory_synced"
+
+WRITE_STEPS: Final = (
+    DIRECTORY_READY,
+    TEMPORARY_CREATED,
+    TEMPORARY_WRITTEN,
+    TEMPORARY_SYNCED,
+    LOCKED,
+    CHECKED,
+    REPLACED,
+    UNLOCKED,
+    DIRECTORY_SYNCED,
+)
+"""The points between the system calls of a write, in order; the object changes between CHECKED and REPLACED."""
+
+# A root that is a link or a mount point cannot go itself; a directory in which somebody wrote meanwhile must not.
+_DIRECTORY_STAYS: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY})
+
+
+class LocalAdapter(StorageAdapter):
+    """Control objects in a directory of a local file system, shared by any number of processes.
+
+    Attributes:
+        lock_timeout_seconds: how long a change waits for others before it fails as ``transient``.
+    """
+
+    lock_timeout_seconds: float = 30.0
+
+    def __init__(self, root: StorageUri, options: Mapping[str, Any] | None = None) -> None:
+        super().__init__(root, options)
+        self._lock = FileLock(os.path.join(root.path, LOCK_NAME))
+        # Directories whose way up to the root is synced, by identity; see _settle.
+        self._settled: dict[str, tuple[int, int]] = {}
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _read(self, key: ObjectKey, limit: int) -> bytes:
+        with open_object(self.uri(key), self.root.path) as (descriptor, size):
+            data = bytearray()
+            while len(data) < limit:
+                chunk = os.read(descriptor, min(limit - len(data), size + 1))
+                if not chunk:
+                    break
+                data += chunk
+            return bytes(data)
+
+    def _list(self, prefix: ObjectKey) -> Iterator[ObjectKey]:
+        pending = [prefix]
+        while pending:
+            for entry, key in self._scan(pending.pop()):
+                if entry.is_dir(follow_symlinks=False):
+                    pending.append(key)
+                elif leads_to_object(entry):
+                    yield key
+
+    def _list_dir(self, prefix: ObjectKey) -> Iterator[ObjectKey]:
+        return (key for entry, key in self._scan(prefix) if leads_to_object(entry))
+
+    # ── changing ─────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _write(self, key: ObjectKey, data: bytes) -> None:
+        self._replace(key, lambda: self._staged(key, data), allowed=lambda: True)
+
+    def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
+        return self._replace(
+            key, lambda: self._staged(key, data), allowed=lambda: not is_object(self.uri(key), self.root.path)
+        )
+
+    def _write_if_match(self, key: ObjectKey, data: bytes, token: str) -> str | None:
+        def is_unchanged() -> bool:
+            try:
+                return content_token(self._read(key, MAX_OBJECT_BYTES + 1)) == token
+            except FileNotFoundError:
+                return False
+
+        return content_token(data) if self._replace(key, lambda: self._staged(key, data), is_unchanged) else None
+
+    def _rename(self, source: ObjectKey, target: ObjectKey) -> None:
+        path = self.uri(source)
+        if not self._replace(target, lambda: nullcontext(path), allowed=lambda: is_object(path, self.root.path)):
+            raise not_found(path)
+        self._settle(os.path.dirname(path))
+
+    def _delete(self, key: ObjectKey) -> None:
+        path = self.uri(key)
+        try:
+            if stat.S_ISDIR(os.lstat(path).st_mode):
+                return
+            with self._locked():
+                os.unlink(path)
+        except FileNotFoundError:
+            return
+        except NotADirectoryError:
+            refuse_file_as_root(self.root.path)
+            return
+        self._settle(os.path.dirname(path))
+
+    def _delete_prefix(self, prefix: ObjectKey) -> None:
+        top = self.uri(prefix)
+        if not prefix.is_root:
+            self._delete(prefix)
+        directories = self._directories(top)
+        for directory in reversed(directories):
+            # One directory at a time, so that other writers never wait for a whole tree.
+            with suppress(FileNotFoundError), self._locked():
+                self._remove_directory(directory)
+        if directories:
+            self._settled.clear()
+            self._settle(os.path.dirname(top))
+
+    # ── what Lance needs ─────────────────────────────────────────────────────────────────────────────────────
+
+    def make_durable(self, files: Iterable[ObjectKey]) -> None:
+        """Sync every file, then every directory from it up to the root and the one above, deepest first, each once.
+
+        Raises:
+            StorageError: condition ``not_found`` when a file is missing.
+        """
+        directories: set[str] = set()
+        for key in dict.fromkeys(files):
+            with self._edge("make durable", key):
+                with open_object(self.uri(key), self.root.path) as (descriptor, _):
+                    sync_descriptor(descriptor)
+                directories.update(directories_above(self.uri(key), self.root.path))
+        if not directories:
+            return
+        with self._edge("make durable", ROOT):
+            # A directory's path is longer than those of the directories above it.
+            for directory in sorted(directories, key=len, reverse=True):
+                self._sync(directory)
+            self._sync(os.path.dirname(self.root.path))
+
+    def check_lance_commits(self) -> None:
+        """Refuse a file system without hard links, by which Lance claims a version of a table.
+
+        Raises:
+            StorageError: condition ``configuration``, only when a probe proved the refusal.
+        """
+        if probe_hard_links(deepest_existing(self.root.path)) is LinkSupport.REFUSED:
+            raise StorageError(
+                f"The file system of {self.root} refuses hard links, which Lance needs to commit to a table.",
+                condition=StorageCondition.CONFIGURATION,
+                uri=str(self.root),
+                help="Keep the graph on a file system with link(2), such as ext4, XFS, Btrfs, APFS or tmpfs, or in an "
+                "object store.",
+            )
+
+    # ── the one way to change an object ──────────────────────────────────────────────────────────────────────
+
+    def _replace(
+        self, target: ObjectKey, incoming: Callable[[], AbstractContextManager[str]], allowed: Callable[[], bool]
+    ) -> bool:
+        """Rename the incoming file over the target if ``allowed()`` says so under the lock; whether it was done.
+
+        Raises:
+            IsADirectoryError: a directory stands where the object is to be.
+        """
+        path = self.uri(target)
+        refuse_directory(path)
+        # Whoever has lost already need not write and sync a file to learn it.
+        if not allowed():
+            return False
+        for _ in range(MAX_ATTEMPTS):
+            try:
+                self._make_directories(os.path.dirname(path))
+                self._reached(DIRECTORY_READY)
+                with incoming() as source, self._locked():
+                    self._reached(LOCKED)
+                    refuse_directory(path)
+                    if not allowed():
+                        return False
+                    self._reached(CHECKED)
+                    os.replace(source, path)
+                    self._reached(REPLACED)
+            except FileNotFoundError:
+                # A delete_prefix took the directory away, and with it the temporary file or the lock file.
+                continue
+            self._reached(UNLOCKED)
+            self._settle(os.path.dirname(path))
+            self._reached(DIRECTORY_SYNCED)
+            return True
+        raise StorageError(
+            f"Could not write {path}: its directory was made and was gone again, {MAX_ATTEMPTS} times in a row.",
+            condition=StorageCondition.TRANSIENT,
+            uri=path,
+            help="Nothing was written. Choose a place where directories can be made, or stop what removes this one.",
+        )
+
+    @contextmanager
+    def _staged(self, key: ObjectKey, data: bytes) -> Iterator[str]:
+        """A synced temporary file beside the object, which is gone afterwards, renamed or not."""
+        temporary, descriptor = create_temporary(self.uri(key))
+        try:
+            try:
+                self._reached(TEMPORARY_CREATED)
+                write_all(descriptor, data)
+                self._reached(TEMPORARY_WRITTEN)
+                sync_descriptor(descriptor)
+                self._reached(TEMPORARY_SYNCED)
+            finally:
+                os.close(descriptor)
+            yield temporary
+        finally:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+    def _reached(self, step: str) -> None:
+        """Called at each of ``WRITE_STEPS``, for crash tests, which override it to die there."""
+
+    def _locked(self) -> AbstractContextManager[None]:
+        return self._lock.hold(self.lock_timeout_seconds)
+
+    # ── directories ──────────────────────────────────────────────────────────────────────────────────────────
+
+    def _make_directories(self, path: str) -> None:
+        """Make what is missing, durable before the object comes."""
+        for made in make_directories(path):
+            # An inode number may come again, so what was known about directories below is void.
+            self._settled.clear()
+            self._sync(os.path.dirname(made))
+
+    def _settle(self, directory: str) -> None:
+        """Sync a directory in which a name changed, and the first time also those above it, up to the root's parent.
+
+        The first time, because whoever made the directory may have died before syncing its name.
+        """
+        try:
+            identity = self._sync(directory)
+            if self._settled.get(directory) == identity or not self._is_inside(directory):
+                return
+            for above in directories_above(directory, self.root.path):
+                self._sync(above)
+            self._sync(os.path.dirname(self.root.path))
+        except FileNotFoundError:
+            # A delete_prefix removed it after the change; nothing is left that could be lost.
+            return
+        if identity is not None:
+            self._settled[directory] = identity
+
+    def _sync(self, directory: str) -> tuple[int, int] | None:
+        """Sync a directory; None for one above the root that this user may not open.
+
+        Such a one, a closed ``/home`` for example, holds only names that somebody else made.
+        """
+        try:
+            return sync_directory(directory)
+        except PermissionError:
+            if self._is_inside(directory):
+                raise
+            return None
+
+    def _directories(self, top: str) -> list[str]:
+        """A directory and all below it, those above first; links are not followed. Empty when it is missing."""
+        found: list[str] = []
+        pending = [top]
+        while pending:
+            directory = pending.pop()
+            with open_directory(directory, self.root.path) as entries:
+                if entries is not None:
+                    found.append(directory)
+                    pending.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
+        return found
+
+    def _remove_directory(self, directory: str) -> None:
+        """Remove a directory and the files in it, under the lock; temporary files and strangers' files too."""
+        with os.scandir(directory) as entries:
+            files = [entry.path for entry in entries if not entry.is_dir(follow_symlinks=False)]
+        for path in files:
+            if path != self._lock.path:
+                with suppress(FileNotFoundError):
+                    os.unlink(path)
+        if directory == self.root.path:
+            # Last of all: from here on others lock a new file, and only the removal of an empty directory is left.
+            os.unlink(self._lock.path)
+        try:
+            os.rmdir(directory)
+        except OSError as error:
+            if error.errno not in _DIRECTORY_STAYS:
+                raise
+
+    def _scan(self, prefix: ObjectKey) -> Iterator[tuple[os.DirEntry[str], ObjectKey]]:
+        """The entries of one directory that a key can address."""
+        path = self.uri(prefix)
+        if not prefix.is_root and os.path.islink(path):
+            return
+        with open_directory(path, self.root.path) as entries:
+            for entry in entries or ():
+                try:
+                    key = prefix / entry.name
+                except StorageError:
+                    # A temporary file, the lock file, or a stranger's name that is no key.
+                    continue
+                yield entry, key
+
+    def _is_inside(self, directory: str) -> bool:
+        return directory == self.root.path or directory.startswith(self.root.path.rstrip("/") + "/")

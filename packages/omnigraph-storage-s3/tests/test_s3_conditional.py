@@ -1,0 +1,314 @@
+"""Conditional writes when the answer is late, lost or wrong: one winner, no doubt that is not named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.storage import ObjectKey, verify_honesty
+from omnigraph.testing.fault_proxy import Fault, FaultProxy
+from omnigraph.testing.races import run_race
+from omnigraph.testing.s3_servers import S3Server
+from omnigraph_storage_s3.adapter import S3Adapter
+from omnigraph_storage_s3.conditional import NONCE
+
+Open = Callable[..., S3Adapter]
+
+LOST = [Fault.LOSE_ANSWER, Fault.HIDE_ANSWER]
+"""The effect has happened and the client does not know."""
+
+UNDONE = [Fault.RESET, Fault.UNAVAILABLE]
+"""Nothing has happened and the client does not know."""
+
+
+@pytest.fixture
+def store(open_s3: Open, proxied: S3Server, proxy: FaultProxy) -> S3Adapter:
+    """An adapter whose requests go through the proxy, on a warm connection."""
+    adapter = open_s3(proxied, read_timeout_seconds=0.5)
+    adapter.write(adapter.key("old"), b"old")
+    proxy.clear()
+    return adapter
+
+
+@pytest.fixture
+def other(store: S3Adapter, open_s3: Open, ministack: S3Server) -> S3Adapter:
+    """Another writer at the same root, who meets no faults."""
+    return open_s3(ministack, str(store.root))
+
+
+def assert_unsettled(error: StorageError, store: S3Adapter, key: ObjectKey) -> None:
+    assert error.condition is StorageCondition.UNKNOWN
+    assert error.uri == store.uri(key)
+    assert error.help == "Read the object and decide."
+
+
+# ── races ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("contest", ["create", "replace"])
+def test_of_racing_processes_exactly_one_wins(open_s3: Open, racing_server: S3Server, contest: str):
+    report = run_race(open_s3(racing_server), contest, writers=4, rounds=10, place="processes")  # type: ignore[arg-type]
+    assert report.is_exact, report.summary()
+
+
+def test_a_server_that_ignores_conditions_is_refused_and_left_clean(open_s3: Open, rclone: S3Server):
+    adapter = open_s3(rclone)
+    with pytest.raises(StorageError, match="does not honour create-if-absent") as caught:
+        verify_honesty(adapter)
+    assert caught.value.condition is StorageCondition.CONFIGURATION
+    assert list(adapter.list()) == []
+
+
+# ── one request, once ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fault", [*LOST, *UNDONE, Fault.DELAY_ANSWER, Fault.CUT_ANSWER])
+@pytest.mark.parametrize("operation", ["put_object", "get_object", "delete_object"])
+def test_a_request_is_sent_once_whatever_happens_to_it(
+    store: S3Adapter, proxy: FaultProxy, fault: Fault, operation: str
+):
+    place = store._place(store.key("old"))
+    proxy.inject(fault, times=5, seconds=1.5)
+
+    async def send(s3: object) -> None:
+        answer = await getattr(s3, operation)(**place)
+        if operation == "get_object":
+            try:
+                await answer["Body"].read()
+            finally:
+                answer["Body"].close()
+
+    # The connection is warm: libraries like to repeat what fails on a kept connection.
+    if fault is Fault.CUT_ANSWER and operation != "get_object":
+        store._client.send(send)
+    else:
+        with pytest.raises(Exception):  # noqa: B017, PT011
+            store._client.send(send)
+    assert len(proxy.requests) == 1
+
+
+# ── the answer to a create is lost ───────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fault", [*LOST, Fault.DELAY_ANSWER])
+def test_a_create_whose_answer_is_lost_has_won_and_says_so(store: S3Adapter, proxy: FaultProxy, fault: Fault):
+    proxy.inject(fault, method="PUT", seconds=1.5)
+    assert store.write_if_absent(store.key("new"), b"mine") is True
+    assert proxy.methods == ("PUT", "HEAD")
+    assert store.read(store.key("new")) == b"mine"
+
+
+@pytest.mark.parametrize("fault", UNDONE)
+def test_a_create_that_had_no_effect_is_sent_again(store: S3Adapter, proxy: FaultProxy, fault: Fault):
+    proxy.inject(fault, method="PUT")
+    assert store.write_if_absent(store.key("new"), b"mine") is True
+    assert proxy.methods == ("PUT", "HEAD", "PUT")
+    assert store.read(store.key("new")) == b"mine"
+
+
+def test_a_create_that_was_first_refused_and_then_lands_unseen_has_won(store: S3Adapter, proxy: FaultProxy):
+    proxy.inject(Fault.UNAVAILABLE, method="PUT")
+    proxy.inject(Fault.LOSE_ANSWER, method="PUT")
+    assert store.write_if_absent(store.key("new"), b"mine") is True
+    assert proxy.methods == ("PUT", "HEAD", "PUT", "HEAD")
+
+
+def test_a_create_that_lands_late_meets_its_own_object_and_has_won(
+    store: S3Adapter, other: S3Adapter, proxy: FaultProxy
+):
+    key = store.key("new")
+
+    def land_first_attempt() -> None:
+        nonce = proxy.requests[0].headers[f"x-amz-meta-{NONCE}"]
+        place = other._place(key)
+        other._client.send(lambda s3: s3.put_object(**place, Body=b"mine", Metadata={NONCE: nonce}))
+
+    # The first PUT is still on its way when the client gives up on it, looks and finds nothing; it lands before the
+    # second one, which finds the first one's object in its way.
+    proxy.inject(Fault.RESET, method="PUT")
+    proxy.inject(Fault.FORWARD, method="HEAD", after_effect=land_first_attempt)
+    assert store.write_if_absent(key, b"mine") is True
+    assert proxy.methods == ("PUT", "HEAD", "PUT", "HEAD")
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_a_lost_answer_to_a_create_over_somebody_elses_object_is_in_doubt(
+    store: S3Adapter, other: S3Adapter, proxy: FaultProxy, fault: Fault
+):
+    key = store.key("new")
+    proxy.inject(fault, method="PUT", after_effect=lambda: other.write(key, b"theirs"))
+    with pytest.raises(StorageError) as caught:
+        store.write_if_absent(key, b"mine")
+    assert_unsettled(caught.value, store, key)
+    assert proxy.methods == ("PUT", "HEAD")
+    assert store.read(key) == b"theirs"
+
+
+def test_a_create_that_was_refused_first_and_lost_then_has_lost(store: S3Adapter, other: S3Adapter, proxy: FaultProxy):
+    key = store.key("new")
+    proxy.inject(Fault.UNAVAILABLE, method="PUT")
+    # Between the look after the first attempt and the second one, somebody else creates the object.
+    proxy.inject(Fault.FORWARD, method="HEAD", after_effect=lambda: other.write(key, b"theirs"))
+    assert store.write_if_absent(key, b"mine") is False
+    assert proxy.methods == ("PUT", "HEAD", "PUT", "HEAD")
+    assert store.read(key) == b"theirs"
+
+
+def test_a_create_that_got_no_answer_first_and_lost_then_is_in_doubt(
+    store: S3Adapter, other: S3Adapter, proxy: FaultProxy
+):
+    key = store.key("new")
+    # The first attempt may have landed after the look and been replaced since.
+    proxy.inject(Fault.RESET, method="PUT")
+    proxy.inject(Fault.FORWARD, method="HEAD", after_effect=lambda: other.write(key, b"theirs"))
+    with pytest.raises(StorageError) as caught:
+        store.write_if_absent(key, b"mine")
+    assert_unsettled(caught.value, store, key)
+
+
+def test_a_create_that_never_gets_through_says_that_nothing_was_done(store: S3Adapter, proxy: FaultProxy):
+    proxy.inject(Fault.UNAVAILABLE, method="PUT", times=10)
+    with pytest.raises(StorageError, match="ServiceUnavailable") as caught:
+        store.write_if_absent(store.key("new"), b"mine")
+    assert caught.value.condition is StorageCondition.TRANSIENT
+    assert proxy.methods.count("PUT") == 3
+
+
+def test_a_create_that_is_never_answered_is_in_doubt(store: S3Adapter, proxy: FaultProxy):
+    key = store.key("new")
+    proxy.inject(Fault.RESET, method="PUT", times=10)
+    with pytest.raises(StorageError) as caught:
+        store.write_if_absent(key, b"mine")
+    assert_unsettled(caught.value, store, key)
+
+
+def test_a_create_is_in_doubt_when_the_object_cannot_be_looked_at(store: S3Adapter, proxy: FaultProxy):
+    key = store.key("new")
+    proxy.inject(Fault.LOSE_ANSWER, method="PUT")
+    proxy.inject(Fault.UNAVAILABLE, method="HEAD", times=10)
+    with pytest.raises(StorageError) as caught:
+        store.write_if_absent(key, b"mine")
+    assert_unsettled(caught.value, store, key)
+
+
+def test_a_conflict_is_a_lost_race(store: S3Adapter, proxy: FaultProxy):
+    token = store.read_versioned(store.key("old")).token
+    proxy.inject(Fault.CONFLICT, method="PUT", times=2)
+    assert store.write_if_absent(store.key("new"), b"mine") is False
+    assert store.write_if_match(store.key("old"), b"mine", token) is None
+    assert proxy.methods.count("PUT") == 2
+
+
+# ── the answer to a replacement is lost ──────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fault", [*LOST, Fault.DELAY_ANSWER])
+def test_a_replacement_whose_answer_is_lost_gives_its_new_token(store: S3Adapter, proxy: FaultProxy, fault: Fault):
+    key = store.key("old")
+    token = store.read_versioned(key).token
+    proxy.clear()
+    proxy.inject(fault, method="PUT", seconds=1.5)
+    fresh = store.write_if_match(key, b"mine", token)
+    assert proxy.methods == ("PUT", "HEAD")
+    assert store.read_versioned(key).token == fresh != token
+
+
+@pytest.mark.parametrize("fault", UNDONE)
+def test_a_replacement_that_had_no_effect_is_sent_again(store: S3Adapter, proxy: FaultProxy, fault: Fault):
+    key = store.key("old")
+    token = store.read_versioned(key).token
+    proxy.clear()
+    proxy.inject(fault, method="PUT")
+    fresh = store.write_if_match(key, b"mine", token)
+    assert proxy.methods == ("PUT", "HEAD", "PUT")
+    found = store.read_versioned(key)
+    assert (found.data, found.token) == (b"mine", fresh)
+
+
+def test_a_replacement_by_equal_bytes_is_settled_by_the_nonce(store: S3Adapter, proxy: FaultProxy):
+    # The ETag is the same before and after; only the nonce tells that this write landed.
+    key = store.key("old")
+    token = store.read_versioned(key).token
+    proxy.clear()
+    proxy.inject(Fault.LOSE_ANSWER, method="PUT")
+    assert store.write_if_match(key, b"old", token) == token
+    assert proxy.methods == ("PUT", "HEAD")
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_a_lost_answer_to_a_replacement_that_was_replaced_is_in_doubt(
+    store: S3Adapter, other: S3Adapter, proxy: FaultProxy, fault: Fault
+):
+    key = store.key("old")
+    token = store.read_versioned(key).token
+    proxy.inject(fault, method="PUT", after_effect=lambda: other.write(key, b"theirs"))
+    with pytest.raises(StorageError) as caught:
+        store.write_if_match(key, b"mine", token)
+    assert_unsettled(caught.value, store, key)
+
+
+def test_a_lost_answer_to_a_replacement_that_was_deleted_is_in_doubt(
+    store: S3Adapter, other: S3Adapter, proxy: FaultProxy
+):
+    key = store.key("old")
+    token = store.read_versioned(key).token
+    proxy.inject(Fault.LOSE_ANSWER, method="PUT", after_effect=lambda: other.delete(key))
+    with pytest.raises(StorageError) as caught:
+        store.write_if_match(key, b"mine", token)
+    assert_unsettled(caught.value, store, key)
+
+
+# ── what may be repeated ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.LOSE_ANSWER])
+def test_reads_lists_deletes_and_plain_writes_get_over_two_failures(store: S3Adapter, proxy: FaultProxy, fault: Fault):
+    key = store.key("old")
+    verbs: list[Callable[[], object]] = [
+        lambda: store.read(key),
+        lambda: store.exists(key),
+        lambda: list(store.list()),
+        lambda: store.write(key, b"new"),
+        lambda: store.delete(key),
+    ]
+    for verb in verbs:
+        proxy.clear()
+        proxy.inject(fault, times=2)
+        verb()
+        assert len(proxy.requests) == 3
+    assert store.read_if_exists(key) is None
+
+
+def test_a_body_that_breaks_off_is_read_again(store: S3Adapter, proxy: FaultProxy):
+    store.write(store.key("long"), b"x" * 100_000)
+    proxy.clear()
+    proxy.inject(Fault.CUT_ANSWER, method="GET")
+    assert store.read(store.key("long")) == b"x" * 100_000
+    assert proxy.methods == ("GET", "GET")
+
+
+def test_the_third_failure_is_raised_as_transient(store: S3Adapter, proxy: FaultProxy):
+    proxy.inject(Fault.UNAVAILABLE, times=3)
+    with pytest.raises(StorageError, match="ServiceUnavailable with HTTP status 503") as caught:
+        store.read(store.key("old"))
+    assert caught.value.condition is StorageCondition.TRANSIENT
+    assert caught.value.details["code"] == "ServiceUnavailable"
+    assert len(proxy.requests) == 3
+
+
+def test_a_refusal_is_not_repeated(store: S3Adapter, proxy: FaultProxy):
+    with pytest.raises(StorageError):
+        store.read(store.key("missing"))
+    assert len(proxy.requests) == 1
+
+
+def test_a_slow_server_is_a_transient_failure(store: S3Adapter, proxy: FaultProxy):
+    proxy.inject(Fault.DELAY_ANSWER, times=3, seconds=2)
+    with pytest.raises(StorageError) as caught:
+        store.read(store.key("old"))
+    assert caught.value.condition is StorageCondition.TRANSIENT
+    assert caught.value.uri == store.uri(store.key("old"))
+    assert "reachable" in str(caught.value)
+    assert len(proxy.requests) == 3

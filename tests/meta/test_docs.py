@@ -1,0 +1,316 @@
+"""The docs are true: what they show is run, what they list is compared with the code, where they point is there.
+
+```python                 run, page by page, in one namespace and an empty directory
+```pycon                  run by doctest in the same namespace; "..." stands for anything
+```console run            each "$ omnigraph ..." must end with code 0 and print what follows it, spacing aside
+```python title="path"    a file of the example backend, word for word
+```sh, text, toml, json   for reading
+"""
+
+from __future__ import annotations
+
+import configparser
+import doctest
+import errno
+import functools
+import inspect
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph import errors, testing
+from omnigraph.errors import ErrorKind, OmnigraphError, StorageCondition
+from omnigraph.plugins import hookspecs
+from omnigraph.storage import Capability, StorageAdapter
+from omnigraph.storage.failures import BY_ERRNO
+from omnigraph.testing import storage_contract
+from omnigraph.testing.storage_contract import clauses
+from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_storage_s3.plugin import S3_OPTIONS
+
+ROOT = Path(__file__).parents[2]
+EXAMPLE = ROOT / "examples" / "omnigraph-storage-example"
+DOCS = ROOT / "docs"
+HOW_TO = DOCS / "how-to" / "write-a-storage-backend.md"
+CONTRACT = DOCS / "reference" / "contract.md"
+PAGES = sorted([
+    *ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/*/README.md"),
+])  # fmt: skip
+
+LANGUAGES = {"python", "pycon", "console", "sh", "text", "toml", "json"}
+
+
+@dataclass(frozen=True)
+class Block:
+    page: Path
+    line: int
+    language: str
+    words: str
+    text: str
+
+    @property
+    def title(self) -> str | None:
+        found = re.search(r'title="([^"]+)"', self.words)
+        return found[1] if found else None
+
+    @property
+    def is_run(self) -> bool:
+        if self.language == "console":
+            return self.words == "run"
+        return self.language in ("python", "pycon") and self.title is None
+
+    @property
+    def place(self) -> str:
+        return f"{self.page.relative_to(ROOT)}:{self.line}"
+
+
+@functools.cache
+def split_page(page: Path) -> tuple[str, tuple[Block, ...]]:
+    """A page as prose, its fenced blocks blanked out, and those blocks."""
+    prose: list[str] = []
+    blocks: list[Block] = []
+    lines = enumerate(page.read_text("utf-8").splitlines(), 1)
+    for number, line in lines:
+        prose.append("" if line.startswith("```") else line)
+        assert not re.match(r"\s+```", line), f"{page}:{number}: a fence starts its line"
+        if line.startswith("```"):
+            inside = []
+            for _, code in lines:
+                prose.append("")
+                if code == "```":
+                    break
+                inside.append(code + "\n")
+            else:
+                raise AssertionError(f"{page}:{number}: a fence is not closed")
+            language, _, words = line.removeprefix("```").partition(" ")
+            blocks.append(Block(page, number, language, words, "".join(inside)))
+    return "\n".join(prose), tuple(blocks)
+
+
+def sections(page: Path, level: int) -> dict[str, str]:
+    """The prose below each heading of one level, up to the next heading of that level."""
+    parts = re.split(rf"^{'#' * level} (.+)$", split_page(page)[0], flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def rows(prose: str) -> list[list[str]]:
+    """The body rows of every table, as cells."""
+    found = []
+    for table in re.findall(r"(?:^\|.*\|\n?)+", prose, flags=re.MULTILINE):
+        found += [[cell.strip() for cell in line.strip("|").split("|")] for line in table.strip().split("\n")[2:]]
+    return found
+
+
+def quoted(cell: str) -> list[str]:
+    return re.findall(r"`([^`]+)`", cell)
+
+
+def slug(heading: str) -> str:
+    """A heading's anchor, as GitHub makes it."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+# ── what the docs show ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def all_blocks() -> Iterator[Block]:
+    return (block for page in PAGES for block in split_page(page)[1])
+
+
+def run_console(block: Block) -> None:
+    for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
+        name, *arguments = shlex.split(command)
+        assert name == "omnigraph", f"{block.place}: only omnigraph is run"
+        inherited = {variable: value for variable, value in os.environ.items() if not variable.startswith("AWS_")}
+        done = subprocess.run(
+            [Path(sys.executable).with_name("omnigraph"), *arguments],
+            env=inherited | {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+            timeout=120,
+        )
+        assert done.returncode == 0, f"{block.place}: {command}\n{done.stdout}{done.stderr}"
+        is_as_shown = doctest.OutputChecker().check_output(
+            shown, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+        )
+        assert is_as_shown or not shown, f"{block.place}: {command}\nprinted\n{done.stdout}\nand not\n{shown}"
+
+
+def run_python(block: Block, namespace: dict[str, Any]) -> None:
+    # Blank lines in front, so that a traceback names the line of the page.
+    source = "\n" * block.line + block.text
+    exec(compile(source, block.page, "exec", dont_inherit=True), namespace)
+
+
+def run_pycon(block: Block, namespace: dict[str, Any]) -> None:
+    test = doctest.DocTestParser().get_doctest(block.text, namespace, block.place, str(block.page), block.line)
+    assert test.examples, f"{block.place}: no prompt"
+    report: list[str] = []
+    doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(test, out=report.append, clear_globs=False)
+    assert not report, "".join(report)
+    namespace.update(test.globs)
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if any(block.is_run for block in split_page(page)[1])], ids=lambda page: page.name
+)
+def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    namespace: dict[str, Any] = {"__name__": "__page__"}
+    for block in split_page(page)[1]:
+        if not block.is_run:
+            continue
+        if block.language == "console":
+            run_console(block)
+        elif block.language == "pycon":
+            run_pycon(block, namespace)
+        else:
+            run_python(block, namespace)
+
+
+def test_every_block_names_a_language_that_this_module_knows():
+    assert [block.place for block in all_blocks() if block.language not in LANGUAGES] == []
+
+
+def test_the_how_to_holds_every_file_of_the_example_word_for_word():
+    shown = {block.title: block.text for block in split_page(HOW_TO)[1] if block.title}
+    files = [EXAMPLE / "pyproject.toml", *EXAMPLE.glob("src/**/*.py"), *EXAMPLE.glob("tests/*.py")]
+    assert shown == {file.relative_to(EXAMPLE).as_posix(): file.read_text("utf-8") for file in files}
+
+
+def test_the_commands_of_the_readme_are_in_its_first_screen():
+    first_screen = "\n".join((ROOT / "README.md").read_text("utf-8").splitlines()[:24])
+    assert "python -m pip install tox && tox run -e demo\n" in first_screen
+    assert "python -m pip install tox && tox run\n" in first_screen
+
+
+# ── what the docs list ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_every_hook_is_documented_with_its_exact_arguments():
+    hooks = {
+        f"`{name}({', '.join(inspect.signature(function).parameters)})`"
+        for name, function in inspect.getmembers(hookspecs, inspect.isfunction)
+        if hasattr(function, f"{hookspecs.PROJECT}_spec")
+    }
+    assert hooks
+    assert set(sections(DOCS / "reference" / "hooks.md", 2)) == hooks
+
+
+def test_every_error_kind_has_its_section_and_names_its_class():
+    described = {
+        name.strip("`"): body
+        for name, body in sections(DOCS / "reference" / "errors.md", 2).items()
+        if name.startswith("`")
+    }
+    assert set(described) == set(ErrorKind)
+    raised = [each for each in vars(errors).values() if inspect.isclass(each) and issubclass(each, OmnigraphError)]
+    for error in raised:
+        if error is not OmnigraphError:
+            assert f"`{error.__name__}`" in described[error.kind], error
+
+
+def test_every_condition_is_listed_with_its_error_numbers():
+    listed = {
+        quoted(condition)[0]: {getattr(errno, name) for name in quoted(names)}
+        for condition, _, names in rows(sections(DOCS / "reference" / "errors.md", 2)["Storage conditions"])
+    }
+    actual = {
+        str(condition): {number for number, found in BY_ERRNO.items() if found is condition}
+        for condition in StorageCondition
+    }
+    assert listed == actual
+
+
+def test_every_exit_code_is_listed_with_its_meaning():
+    listed = rows(sections(DOCS / "reference" / "errors.md", 2)["Exit codes"])
+    assert listed == [[str(int(code)), code.meaning] for code in ExitCode]
+
+
+@pytest.mark.parametrize("name", storage_contract.__all__)
+def test_every_clause_of_a_contract_is_listed_and_no_other(name: str):
+    listed = [quoted(row[0])[0] for row in rows(sections(CONTRACT, 3)[f"`{name}`"].partition("\n## ")[0])]
+    actual = {clause for clause in dir(getattr(testing, name)) if clause.startswith("test")}
+    assert sorted(listed) == sorted(actual)
+
+
+def test_every_case_of_the_specification_is_accounted_for():
+    cases = {
+        int(number) for row in rows(split_page(CONTRACT)[0]) for number in re.findall(r"\bC(\d+)\b", " ".join(row[:2]))
+    }
+    assert cases == set(range(1, 34))
+
+
+def test_the_sizes_of_the_contract_are_those_of_the_code_and_of_tox():
+    listed = {quoted(row[0])[0]: row[1:3] for row in rows(sections(CONTRACT, 2)["Sizes"])}
+    defaults = dict(re.findall(r'environ\.get\("(\w+)", "(\d+)"\)', inspect.getsource(clauses)))
+    full = dict(re.findall(r"(OMNIGRAPH_\w+) = (\d+)", tox_ini()["testenv:races"]["set_env"]))
+    assert listed == {name: [default, full[name]] for name, default in defaults.items()}
+
+
+def test_every_option_of_s3_is_listed_with_its_variables():
+    listed = {
+        quoted(row[0])[0]: tuple(quoted(row[1])) for row in rows(sections(DOCS / "how-to" / "use-s3.md", 2)["Options"])
+    }
+    assert listed == {option.name: option.environment for option in S3_OPTIONS}
+
+
+def test_the_how_to_lists_the_methods_and_capabilities_that_there_are():
+    adapter = sections(HOW_TO, 2)["3. The adapter"]
+    required, optional = (
+        re.findall(r"^\| `(\w+)\(", adapter, re.MULTILINE),
+        re.findall(r"^\| `(\w+)` \|", adapter, re.MULTILINE),
+    )
+    assert set(required) == StorageAdapter.__abstractmethods__
+    assert [name for name in optional if not hasattr(StorageAdapter, name)] == []
+    assert set(optional) >= {"_read_versioned", "_write_if_match", "_condition", "lance_location", "make_durable"}
+    declared = rows(sections(HOW_TO, 3)["Capabilities"].partition("### Options")[0])
+    assert {quoted(row[0])[0] for row in declared} == set(Capability.__members__)
+
+
+def tox_ini() -> configparser.ConfigParser:
+    parser = configparser.ConfigParser(interpolation=None)
+    parser.read(ROOT / "tox.ini", encoding="utf-8")
+    return parser
+
+
+def test_every_tox_environment_is_explained_with_where_it_runs():
+    listed = {quoted(row[0])[0]: row[2] for row in rows(sections(ROOT / "CONTRIBUTING.md", 2)["Environments"])}
+    tox = tox_ini()
+    assert set(listed) == {name.removeprefix("testenv:") for name in tox.sections() if name.startswith("testenv:")}
+    by_default = {name for name, when in listed.items() if when == "`tox run`"}
+    assert by_default == {name.strip() for name in tox["tox"]["env_list"].split(",")}
+    workflow = (ROOT / ".github" / "workflows" / "ci.yml").read_text("utf-8")
+    (named,) = re.findall(r"environment: \[(.+)\]", workflow)
+    assert set(named.split(", ")) == {name for name, when in listed.items() if "workflow" in when}
+
+
+# ── where the docs point ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_every_relative_link_leads_somewhere(page: Path):
+    for link in re.findall(r"\]\(([^)\s]+)\)", split_page(page)[0]):
+        if re.match(r"https?://", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{page}: {link}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", split_page(target)[0], flags=re.MULTILINE)
+            assert anchor in {slug(heading) for heading in headings}, f"{page}: {link}"
+
+
+def test_every_page_is_reached_from_the_index():
+    index = DOCS / "index.md"
+    linked = {(DOCS / link).resolve() for link in re.findall(r"\]\(([^)#\s]+)\)", split_page(index)[0])}
+    assert linked == set(DOCS.rglob("*.md")) - {index}
