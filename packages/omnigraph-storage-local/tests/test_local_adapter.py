@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import MAX_OBJECT_BYTES, ROOT, ListBounds, content_token
+from omnigraph.storage import MAX_OBJECT_BYTES, ROOT, ListBounds, content_token, parse_uri
 from omnigraph_storage_local.adapter import LOCK_NAME, LocalAdapter
 
 ODD_NAMES = [
@@ -260,3 +260,10 @@ def test_lance_is_given_the_plain_path(adapter: LocalAdapter, root: Path):
     location = adapter.lance_location(adapter.key("tables/t.lance"))
     assert location.uri == str(root / "tables" / "t.lance")
     assert location.storage_options == {}
+
+
+def test_every_root_is_probed_by_itself_and_every_alias_of_it_is_one(tmp_path):
+    (tmp_path / "real").mkdir()
+    (tmp_path / "alias").symlink_to(tmp_path / "real")
+    real, alias, other = (LocalAdapter(parse_uri(tmp_path / name)) for name in ("real", "alias", "other"))
+    assert real.endpoint == alias.endpoint != other.endpoint

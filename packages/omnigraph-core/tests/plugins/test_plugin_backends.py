@@ -245,6 +245,13 @@ def test_a_plugin_that_should_serve_the_scheme_and_is_disabled_is_named() -> Non
         assert "pip install" not in str(error)
 
 
+def test_a_plugin_that_is_well_and_serves_another_scheme_is_not_called_disabled() -> None:
+    error = refusal("gs://bucket/graph", plugins(plugin("gs", "gcs")))
+    assert isinstance(error, BackendNotInstalledError)
+    assert "disabled" not in str(error)
+    assert "Installed: gcs, memory." in str(error)
+
+
 def test_a_broken_plugin_of_another_scheme_is_not_blamed() -> None:
     error = refusal("gs://bucket/graph", plugins(plugin("az", error=ImportError("gone"))))
     assert isinstance(error, BackendNotInstalledError)
@@ -304,6 +311,15 @@ def test_an_adapter_that_cannot_be_imported_names_the_plugin_and_keeps_the_cause
     assert "gs (omnigraph-storage-gs 1.2)" in error.message
     assert error.message.endswith(f"could not be imported: {says}.")
     assert error.__cause__ is not None
+
+
+def test_an_interrupt_by_the_user_while_an_adapter_is_imported_passes_untouched(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme_interrupted.py").write_text("raise KeyboardInterrupt")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        open_adapter(somewhere("gs"), plugins=plugins(plugin("gs", adapter="acme_interrupted:Gs")))
 
 
 def test_an_adapter_that_misses_a_library_only_when_opened_names_the_plugin_too(

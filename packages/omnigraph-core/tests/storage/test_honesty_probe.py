@@ -204,3 +204,15 @@ def test_a_probe_object_that_cannot_be_removed_is_reported() -> None:
     adapter = fresh(WriteOnce)
     with pytest.raises(StorageError, match="Could not delete"):
         verify_honesty(adapter)
+
+
+def test_a_lie_is_told_even_when_the_probe_object_cannot_be_removed():
+    class Liar(MemoryAdapter):
+        def _write_if_absent(self, key, data):
+            return True
+
+        def _delete(self, key):
+            raise PermissionError
+
+    with pytest.raises(StorageError, match="does not honour create-if-absent"):
+        probe_create_if_absent(Liar(parse_uri("memory://liar-without-delete")))

@@ -123,6 +123,36 @@ def test_a_missing_object_is_not_found_with_its_uri(at: Open) -> None:
     assert caught.value.uri == f"{adapter.root}/a"
 
 
+def test_a_rename_moves_the_bytes_under_a_new_token(at: Open) -> None:
+    adapter = at("h")
+    source, target = adapter.key("a"), adapter.key("deep/b")
+    adapter.write(source, b"moved")
+    adapter.write(target, b"replaced")
+    stale = adapter.read_versioned(target).token
+    adapter.rename(source, target)
+    assert list(adapter.list()) == [target]
+    assert adapter.read(target) == b"moved"
+    assert adapter.write_if_match(target, b"late", stale) is None
+
+
+def test_a_rename_onto_itself_keeps_the_object_and_its_token(at: Open) -> None:
+    adapter = at("h")
+    key = adapter.key("a")
+    adapter.write(key, b"1")
+    before = adapter.read_versioned(key)
+    adapter.rename(key, key)
+    assert adapter.read_versioned(key) == before
+
+
+def test_a_rename_of_a_missing_object_is_not_found_and_keeps_the_target(at: Open) -> None:
+    adapter = at("h")
+    adapter.write(adapter.key("b"), b"kept")
+    with pytest.raises(StorageError) as caught:
+        adapter.rename(adapter.key("a"), adapter.key("b"))
+    assert caught.value.condition is StorageCondition.NOT_FOUND
+    assert adapter.read(adapter.key("b")) == b"kept"
+
+
 def test_of_many_threads_that_hold_one_token_exactly_one_swaps(at: Open) -> None:
     adapter = at("h")
     key = adapter.key("a")

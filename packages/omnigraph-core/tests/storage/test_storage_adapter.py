@@ -359,8 +359,9 @@ def test_a_rename_never_shortens_an_object_that_is_over_the_bound() -> None:
     adapter = adapter_with()
     big = b"x" * (MAX_OBJECT_BYTES + 100)
     adapter.objects = {ObjectKey("a"): big}
-    with pytest.raises(ResourceLimitError):
+    with pytest.raises(ResourceLimitError) as caught:
         adapter.rename(adapter.key("a"), adapter.key("b"))
+    assert (caught.value.limit, caught.value.actual) == (MAX_OBJECT_BYTES, MAX_OBJECT_BYTES + 1)
     assert adapter.objects == {ObjectKey("a"): big}
 
 

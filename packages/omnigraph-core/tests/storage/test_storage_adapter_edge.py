@@ -266,6 +266,7 @@ def test_a_name_or_a_full_uri_below_the_root_is_a_key(root: str, name: str, valu
     ("root", "name"),
     [
         ("s3://bucket/graph", "s3://other/graph/a"),
+        ("s3://bucket/graph", "s3://other/graph"),
         ("s3://bucket/graph", "s3://bucket/graph2/a"),
         ("s3://bucket/graph", "s3://bucket/a"),
         ("s3://bucket/graph", "s3://bucket/graph/../a"),

@@ -107,6 +107,6 @@ def test_an_unknown_option_is_refused_before_the_adapter_is_made() -> None:
 
 def test_the_in_memory_backend_is_declared_as_any_other() -> None:
     assert MEMORY_BACKEND.schemes == ("memory",)
-    assert MEMORY_BACKEND.lance_scheme == "shared-memory"
+    assert (MEMORY_BACKEND.lance_scheme, MEMORY_BACKEND.spi_version) == ("shared-memory", 1)
     assert MEMORY_BACKEND.capabilities == {Capability.WRITE_IF_MATCH, Capability.ATOMIC_RENAME}
     assert isinstance(MEMORY_BACKEND.open(parse_uri("memory://scratch")), MemoryAdapter)

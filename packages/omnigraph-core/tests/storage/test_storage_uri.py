@@ -325,3 +325,15 @@ def test_a_link_to_nowhere_and_a_loop_of_links_still_have_an_identity(here: Path
 
 def test_a_remote_root_is_its_own_queue_identity() -> None:
     assert queue_identity(parse_uri("S3://bucket/a/../g/")) == "s3://bucket/g"
+
+
+@pytest.mark.parametrize("scheme", ["abfs", "abfss"])
+def test_an_azure_container_at_an_account_is_a_place_and_no_credential(scheme: str):
+    place = parse_uri(f"{scheme}://container@account.example/team/graph")
+    assert (place.authority, place.path) == ("container@account.example", "team/graph")
+
+
+def test_credentials_in_an_azure_uri_are_refused_like_others():
+    with pytest.raises(InvalidInputError, match="carries credentials") as caught:
+        parse_uri("abfss://name:geheim@account.example/graph")
+    assert "geheim" not in str(caught.value)

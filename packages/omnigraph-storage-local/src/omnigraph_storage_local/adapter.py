@@ -21,7 +21,15 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from typing import Any, Final
 
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import MAX_OBJECT_BYTES, ROOT, ObjectKey, StorageAdapter, StorageUri, content_token
+from omnigraph.storage import (
+    MAX_OBJECT_BYTES,
+    ROOT,
+    ObjectKey,
+    StorageAdapter,
+    StorageUri,
+    content_token,
+    queue_identity,
+)
 from omnigraph_storage_local.durability import directories_above, sync_descriptor, sync_directory
 from omnigraph_storage_local.links import LinkSupport, deepest_existing, probe_hard_links
 from omnigraph_storage_local.locks import FileLock
@@ -83,6 +91,11 @@ class LocalAdapter(StorageAdapter):
         self._lock = FileLock(os.path.join(root.path, LOCK_NAME))
         # Directories whose way up to the root is synced, by identity; see _settle.
         self._settled: dict[str, tuple[int, int]] = {}
+
+    @property
+    def endpoint(self) -> str:
+        """Each root by itself: file systems differ from directory to directory in what they keep."""
+        return queue_identity(self.root)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -20,6 +20,8 @@ from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
 from omnigraph.storage.keys import ObjectKey, fold_segments
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_CONTAINER_AT_ACCOUNT = frozenset({"abfs", "abfss"})
+"""Schemes of Azure, in which ``container@account`` names a place and carries no secret."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -132,6 +134,8 @@ def _is_short_file_uri(text: str) -> bool:
 
 
 def _refuse_credentials(scheme: str, rest: str) -> None:
+    if scheme in _CONTAINER_AT_ACCOUNT and ":" not in rest.partition("/")[0]:
+        return
     # A secret may hold "/", and then its "@" stands behind what looks like the end of the authority.
     before, at, _ = (rest if scheme == "file" else rest.lstrip("/")).partition("@")
     authority, slash, _ = before.partition("/")
