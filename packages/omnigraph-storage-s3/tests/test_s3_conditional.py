@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
+from botocore.exceptions import ConnectTimeoutError
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import ObjectKey, verify_honesty
@@ -12,6 +14,7 @@ from omnigraph.testing.fault_proxy import Fault, FaultProxy
 from omnigraph.testing.races import run_race
 from omnigraph.testing.s3_servers import S3Server
 from omnigraph_storage_s3.adapter import S3Adapter
+from omnigraph_storage_s3.client import S3Client
 from omnigraph_storage_s3.conditional import NONCE
 
 Open = Callable[..., S3Adapter]
@@ -276,21 +279,60 @@ def test_a_lost_answer_to_a_replacement_that_was_deleted_is_in_doubt(
 
 
 @pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.LOSE_ANSWER])
-def test_reads_lists_deletes_and_plain_writes_get_over_two_failures(store: S3Adapter, proxy: FaultProxy, fault: Fault):
+def test_requests_that_change_nothing_get_over_two_failures(store: S3Adapter, proxy: FaultProxy, fault: Fault):
     key = store.key("old")
     verbs: list[Callable[[], object]] = [
         lambda: store.read(key),
         lambda: store.exists(key),
         lambda: list(store.list()),
-        lambda: store.write(key, b"new"),
-        lambda: store.delete(key),
     ]
     for verb in verbs:
         proxy.clear()
         proxy.inject(fault, times=2)
         verb()
         assert len(proxy.requests) == 3
-    assert store.read_if_exists(key) is None
+
+
+def test_a_change_whose_answer_was_lost_is_not_made_again(store: S3Adapter, other: S3Adapter, proxy: FaultProxy):
+    """In between, somebody may have built on it; a second effect would undo an acknowledged write."""
+    key = store.key("old")
+
+    def build_on_it() -> None:
+        assert other.write_if_match(key, b"theirs", other.read_versioned(key).token) is not None
+
+    def take_the_place() -> None:
+        assert other.write_if_absent(key, b"theirs") is True
+
+    for verb, method, meanwhile in (
+        (lambda: store.write(key, b"mine"), "PUT", build_on_it),
+        (lambda: store.delete(key), "DELETE", take_the_place),
+    ):
+        proxy.clear()
+        proxy.inject(Fault.LOSE_ANSWER, method=method, after_effect=meanwhile)
+        with pytest.raises(StorageError) as caught:
+            verb()
+        assert caught.value.condition is StorageCondition.TRANSIENT
+        assert proxy.methods == (method,)
+        assert other.read(key) == b"theirs"
+
+
+def test_a_change_that_found_no_connection_is_sent_again(
+    open_s3: Open, ministack: S3Server, monkeypatch: pytest.MonkeyPatch
+):
+    adapter = open_s3(ministack)
+    send, failures = S3Client.send, 2
+
+    def send_after_failures(self: S3Client, request: Any) -> Any:
+        nonlocal failures
+        if failures:
+            failures -= 1
+            raise ConnectTimeoutError(endpoint_url="http://127.0.0.1")
+        return send(self, request)
+
+    monkeypatch.setattr(S3Client, "send", send_after_failures)
+    adapter.write(adapter.key("new"), b"1")
+    assert failures == 0
+    assert adapter.read(adapter.key("new")) == b"1"
 
 
 def test_a_body_that_breaks_off_is_read_again(store: S3Adapter, proxy: FaultProxy):

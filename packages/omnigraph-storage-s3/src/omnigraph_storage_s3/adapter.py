@@ -22,7 +22,7 @@ from botocore.exceptions import ClientError
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter, StorageUri, VersionedObject, parse_key
 from omnigraph.storage.failures import advice_for, condition_of
-from omnigraph_storage_s3.client import ATTEMPTS, S3Client
+from omnigraph_storage_s3.client import S3Client
 from omnigraph_storage_s3.conditional import NONCE, look_at, new_nonce, put_if
 from omnigraph_storage_s3.errors import advice_for_answer, describe_answer, error_code, http_status, s3_condition
 from omnigraph_storage_s3.options import S3Settings
@@ -52,7 +52,7 @@ class S3Adapter(StorageAdapter):
 
     def _write(self, key: ObjectKey, data: bytes) -> None:
         request = {**self._place(key), "Body": data, "Metadata": {NONCE: new_nonce()}}
-        self._client.send(lambda s3: s3.put_object(**request), attempts=ATTEMPTS)
+        self._client.change(lambda s3: s3.put_object(**request))
 
     def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
         return put_if(self._client, self._place(key), data, expected=None, uri=self.uri(key)) is not None
@@ -62,7 +62,7 @@ class S3Adapter(StorageAdapter):
 
     def _delete(self, key: ObjectKey) -> None:
         try:
-            self._client.send(lambda s3: s3.delete_object(**self._place(key)), attempts=ATTEMPTS)
+            self._client.change(lambda s3: s3.delete_object(**self._place(key)))
         except ClientError as error:
             # S3 reports the deletion of nothing as success; some servers do not.
             if s3_condition(error) is not StorageCondition.NOT_FOUND:
@@ -94,10 +94,10 @@ class S3Adapter(StorageAdapter):
 
     def _rename(self, source: ObjectKey, target: ObjectKey) -> None:
         if source == target:
-            self._client.send(lambda s3: s3.head_object(**self._place(source)), attempts=ATTEMPTS)
+            self._client.ask(lambda s3: s3.head_object(**self._place(source)))
             return
         request = {**self._place(target), "CopySource": self._place(source)}
-        self._client.send(lambda s3: s3.copy_object(**request), attempts=ATTEMPTS)
+        self._client.change(lambda s3: s3.copy_object(**request))
         self._delete(source)
 
     def _delete_prefix(self, prefix: ObjectKey) -> None:
@@ -152,7 +152,7 @@ class S3Adapter(StorageAdapter):
                 body.close()
             return VersionedObject(b"".join(chunks), answer["ETag"])
 
-        return self._client.send(fetch, attempts=ATTEMPTS)
+        return self._client.ask(fetch)
 
     def _keys_below(self, prefix: ObjectKey, *, delimiter: str = "", page_keys: int = PAGE_KEYS) -> Iterator[str]:
         """Whole object names in the bucket, as they come, page by page."""
@@ -161,7 +161,7 @@ class S3Adapter(StorageAdapter):
         if delimiter:
             request["Delimiter"] = delimiter
         while True:
-            page = self._client.send(lambda s3: s3.list_objects_v2(**request), attempts=ATTEMPTS)
+            page = self._client.ask(lambda s3: s3.list_objects_v2(**request))
             yield from (entry["Key"] for entry in page.get("Contents", ()))
             if not page.get("IsTruncated"):
                 return
@@ -180,7 +180,7 @@ class S3Adapter(StorageAdapter):
 
     def _delete_batch(self, names: list[str]) -> None:
         batch = {"Objects": [{"Key": name} for name in names], "Quiet": True}
-        answer = self._client.send(lambda s3: s3.delete_objects(Bucket=self._bucket, Delete=batch), attempts=ATTEMPTS)
+        answer = self._client.change(lambda s3: s3.delete_objects(Bucket=self._bucket, Delete=batch))
         refused = [entry for entry in answer.get("Errors", ()) if entry.get("Code") != "NoSuchKey"]
         if refused:
             # The answer as a whole is 200; the first refusal stands for all.

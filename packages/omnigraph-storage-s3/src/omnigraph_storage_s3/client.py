@@ -16,7 +16,7 @@ import time
 import weakref
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeAlias, TypeVar
 
 import aiohttp
 from aiobotocore.httpsession import AIOHTTPSession
@@ -25,14 +25,17 @@ from fsspec.asyn import get_loop, sync
 from s3fs import S3FileSystem  # noqa: TID253  # this module is itself imported on first use
 
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph_storage_s3.errors import is_transient
+from omnigraph_storage_s3.errors import had_no_effect, is_transient
 from omnigraph_storage_s3.options import S3Settings
 from omnigraph_storage_s3.redaction import keep_out_of_logs
 
 T = TypeVar("T")
 
+Request: TypeAlias = Callable[[Any], Awaitable[T]]
+"""Called with the client of aiobotocore, once per attempt."""
+
 ATTEMPTS: Final = 3
-"""How often a request is sent at most when its failures are transient."""
+"""How often a request is sent at most, after short and jittered waits, where it may be repeated at all."""
 
 _MAX_CONNECTIONS: Final = 32
 # Below the idle times of common servers, so that a kept connection is rarely one that the server has just closed.
@@ -55,30 +58,40 @@ class S3Client:
         self._connections: dict[int, _Connection] = {}
         weakref.finalize(self, _close_own, self._connections)
 
-    def send(self, request: Callable[[Any], Awaitable[T]], *, attempts: int = 1) -> T:
-        """Run a coroutine on the client of aiobotocore and wait for its result.
+    def ask(self, request: Request[T]) -> T:
+        """Send a request that changes nothing; up to ``ATTEMPTS`` times while its failures are transient."""
+        return self._repeat(request, is_transient)
 
-        Args:
-            request: called with that client, once per attempt.
-            attempts: more than 1 only for requests that may be done twice; transient failures are then tried again
-                after short, jittered waits.
+    def change(self, request: Request[T]) -> T:
+        """Send a request that changes something; again only when the failed one provably did nothing.
+
+        A change whose answer was lost is not repeated: in between, another writer may have built on it, and the
+        second one would undo that writer's work. See test_a_change_whose_answer_was_lost_is_not_made_again.
+        """
+        return self._repeat(request, lambda error: is_transient(error) and had_no_effect(error))
+
+    def send(self, request: Request[T]) -> T:
+        """Send a request once: call it with the client of aiobotocore and wait for its result.
 
         Raises:
-            Exception: what the last attempt raised, untranslated.
+            Exception: what the client raised, untranslated.
         """
-        for attempt in range(1, attempts):
-            try:
-                return self._connection().perform(request)
-            except Exception as error:
-                if not is_transient(error):
-                    raise
-            pause(attempt)
         return self._connection().perform(request)
 
     def close(self) -> None:
         """Close the connections that this process opened; a later request is refused."""
         self._is_closed = True
         _close_own(self._connections)
+
+    def _repeat(self, request: Request[T], may_repeat: Callable[[BaseException], bool]) -> T:
+        for attempt in range(1, ATTEMPTS):
+            try:
+                return self.send(request)
+            except Exception as error:
+                if not may_repeat(error):
+                    raise
+            pause(attempt)
+        return self.send(request)
 
     def _connection(self) -> _Connection:
         if self._is_closed:
@@ -102,7 +115,7 @@ class _Connection:
         self._lock = threading.Lock()
         self._client: Any = None
 
-    def perform(self, request: Callable[[Any], Awaitable[T]]) -> T:
+    def perform(self, request: Request[T]) -> T:
         client = self._open()
 
         async def run() -> T:

@@ -45,7 +45,7 @@ def new_nonce() -> str:
 def look_at(client: S3Client, place: Mapping[str, str]) -> ObjectState | None:
     """The object's state now, or None when there is no object."""
     try:
-        answer = client.send(lambda s3: s3.head_object(**place), attempts=ATTEMPTS)
+        answer = client.ask(lambda s3: s3.head_object(**place))
     except ClientError as error:
         if http_status(error) == 404:
             return None

