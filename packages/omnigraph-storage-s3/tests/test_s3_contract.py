@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import pytest
+from botocore.config import Config
 from botocore.session import Session
 
 from omnigraph import testing
@@ -45,6 +46,7 @@ def started() -> Iterator[Callable[[S3ServerName], Place]]:
                     aws_access_key_id=server.access_key_id,
                     aws_secret_access_key=server.secret_access_key,
                     aws_session_token=server.session_token,
+                    config=Config(read_timeout=10, s3={"addressing_style": "path"}),
                 )
                 stack.callback(client.close)
                 running[name] = Place(server, server.create_bucket("contract"), client)

@@ -154,3 +154,8 @@ def test_listing_the_plugin_imports_no_client():
     )
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert shown.stdout.strip() == "[]"
+
+
+def test_given_keys_are_not_joined_by_a_session_token_of_the_environment():
+    variables = {"AWS_SESSION_TOKEN": "of-somebody-else", "AWS_REGION": "eu-central-1"}
+    assert resolve_options(S3_OPTIONS, KEYS, variables) == KEYS | {"region": "eu-central-1"}

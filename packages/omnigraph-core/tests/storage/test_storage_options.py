@@ -156,3 +156,20 @@ def test_the_value_of_a_secret_beside_an_unknown_option_is_not_said_back() -> No
     with pytest.raises(InvalidInputError) as caught:
         resolve({"secret_key": "hush-hush", "secret_kex": "hush-hush"})
     assert "hush" not in f"{caught.value} {caught.value.to_dict()}"
+
+
+def test_parts_that_belong_together_never_come_from_two_sources():
+    parts = tuple(
+        StorageOption(name=name, help="", environment=(name.upper(),), group="credentials")
+        for name in ("key", "secret", "token")
+    )
+    alone = StorageOption(name="region", help="", environment=("REGION",))
+    variables = {"KEY": "k", "SECRET": "s", "TOKEN": "t", "REGION": "r"}
+    declared = (*parts, alone)
+    assert resolve_options(declared, {}, variables) == {"key": "k", "secret": "s", "token": "t", "region": "r"}
+    assert resolve_options(declared, {"key": "mine", "secret": "own"}, variables) == {
+        "key": "mine",
+        "secret": "own",
+        "region": "r",
+    }
+    assert resolve_options(declared, {"key": None}, variables)["key"] == "k"

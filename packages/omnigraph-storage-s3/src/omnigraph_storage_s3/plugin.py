@@ -24,18 +24,21 @@ S3_OPTIONS: Final = (
         help="Access key id; with none given, the usual AWS sources are asked (profile, role, instance).",
         environment=("AWS_ACCESS_KEY_ID",),
         is_secret=True,
+        group="credentials",
     ),
     StorageOption(
         name="secret_access_key",
         help="Secret that belongs to access_key_id.",
         environment=("AWS_SECRET_ACCESS_KEY",),
         is_secret=True,
+        group="credentials",
     ),
     StorageOption(
         name="session_token",
         help="Session token that belongs to temporary credentials.",
         environment=("AWS_SESSION_TOKEN",),
         is_secret=True,
+        group="credentials",
     ),
     StorageOption(
         name="allow_http",

@@ -24,6 +24,8 @@ class StorageOption:
         kind: what a value is converted to.
         environment: variables that give the value when no argument does; the first one that is set wins.
         is_secret: never shown in any repr, log or error.
+        group: options of one group belong together, as the parts of a credential do: when an argument gives one of
+            them, the environment gives none.
     """
 
     name: str
@@ -31,6 +33,7 @@ class StorageOption:
     kind: Literal["text", "flag", "seconds"] = "text"
     environment: tuple[str, ...] = ()
     is_secret: bool = False
+    group: str | None = None
 
 
 def resolve_options(
@@ -47,10 +50,13 @@ def resolve_options(
     for name in given:
         if name not in by_name:
             raise _unknown(name, tuple(by_name))
+    given_groups = {by_name[name].group for name, value in given.items() if value is not None} - {None}
     resolved: dict[str, Any] = {}
     for option in declared:
         value, place = given.get(option.name), f'the storage option "{option.name}"'
         if value is None:
+            if option.group in given_groups:
+                continue
             variable = next((each for each in option.environment if variables.get(each)), None)
             if variable is None:
                 continue
