@@ -22,6 +22,7 @@ from omnigraph.errors import (
     ErrorKind,
     InvalidInputError,
     OmnigraphError,
+    ReadOnlyError,
     ResourceLimitError,
     StorageCondition,
     StorageError,
@@ -37,6 +38,7 @@ HELD_KINDS = [
     "backend_failed_to_load",
     "backend_conflict",
     "unsupported_capability",
+    "read_only",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -55,6 +57,7 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     BackendNotInstalledError: BackendNotInstalledError("No backend.", uri="gs://b", help="Install it."),
     BackendFailedToLoadError: BackendFailedToLoadError("It broke.", plugin="gs", uri="gs://b", help="Reinstall it."),
     BackendConflictError: BackendConflictError("Two claim it.", providers=("a 1", "b 2"), help="Remove one."),
+    ReadOnlyError: ReadOnlyError("Opened for reading.", uri="s3://b/g", help="Open it for writing."),
     UnsupportedCapabilityError: UnsupportedCapabilityError(
         "It cannot.", capability="write_if_match", uri="s3://b/g/x", help="Use another."
     ),
@@ -97,6 +100,7 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (BackendFailedToLoadError, "backend_failed_to_load", (StorageError,)),
         (BackendConflictError, "backend_conflict", (StorageError,)),
         (UnsupportedCapabilityError, "unsupported_capability", (StorageError,)),
+        (ReadOnlyError, "read_only", (OmnigraphError,)),
     ],
 )
 def test_the_tree_is_as_documented(cls: type[OmnigraphError], kind: str, parents: tuple[type, ...]) -> None:

@@ -3,6 +3,7 @@
     OmnigraphError
     ├── InvalidInputError (ValueError)         a URI, option, row or parameter is wrong
     ├── ResourceLimitError                     a bound was reached before anything was done
+    ├── ReadOnlyError                          it was opened for reading
     └── StorageError                           .condition says what the evidence is
         ├── BackendNotInstalledError (ImportError)  no installed plugin serves this scheme
         ├── BackendFailedToLoadError                the plugin is there and broken, see __cause__
@@ -31,6 +32,7 @@ class ErrorKind(StrEnum):
     BACKEND_FAILED_TO_LOAD = "backend_failed_to_load"
     BACKEND_CONFLICT = "backend_conflict"
     UNSUPPORTED_CAPABILITY = "unsupported_capability"
+    READ_ONLY = "read_only"
 
 
 class StorageCondition(StrEnum):
@@ -120,6 +122,16 @@ class ResourceLimitError(OmnigraphError):
         self.resource = resource
         self.limit = limit
         self.actual = actual
+        self.uri = uri
+
+
+class ReadOnlyError(OmnigraphError):
+    """A change was asked of something that was opened for reading; nothing was done."""
+
+    kind = ErrorKind.READ_ONLY
+
+    def __init__(self, message: str, *, uri: str, help: str) -> None:
+        super().__init__(message, help=help, details={"uri": uri})
         self.uri = uri
 
 

@@ -17,6 +17,7 @@ from omnigraph.errors import (
     BackendFailedToLoadError,
     BackendNotInstalledError,
     InvalidInputError,
+    ReadOnlyError,
     StorageCondition,
     StorageError,
 )
@@ -337,3 +338,16 @@ def test_what_an_adapter_says_about_its_root_passes_untouched(
     refused = StorageError("No such bucket.", condition=StorageCondition.CONFIGURATION)
     monkeypatch.setattr(watched, "cannot_open", refused)
     assert refusal(somewhere(), plugins(plugin("watched", adapter="acme_watched:Watched"))) is refused
+
+
+def test_opening_for_reading_refuses_every_change_and_an_unknown_mode_is_refused():
+    reader = open_adapter("memory://opened-for-reading", mode="r")
+    with pytest.raises(ReadOnlyError, match="was opened for reading"):
+        reader.write(reader.key("a"), b"1")
+    with pytest.raises(InvalidInputError, match="There is no mode 'a'"):
+        open_adapter("memory://opened-for-reading", mode="a")  # type: ignore[arg-type]
+
+
+def test_a_scheme_that_is_nearly_an_installed_one_is_recognised():
+    with pytest.raises(BackendNotInstalledError, match="Did you mean memory://"):
+        open_adapter("memroy://x")

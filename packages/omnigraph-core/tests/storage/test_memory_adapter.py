@@ -95,14 +95,6 @@ def test_a_swap_goes_by_the_token_and_not_by_the_bytes(at: Open) -> None:
     assert not adapter.exists(key)
 
 
-def test_what_a_caller_does_to_its_buffer_afterwards_does_not_reach_the_store(at: Open) -> None:
-    adapter = at("h")
-    buffer = bytearray(b"before")
-    adapter.write(adapter.key("a"), buffer)  # type: ignore[arg-type]
-    buffer[:] = b"after!"
-    assert adapter.read(adapter.key("a")) == b"before"
-
-
 def test_a_listing_goes_on_while_others_write_and_delete(at: Open) -> None:
     adapter = at("h")
     for number in range(10):

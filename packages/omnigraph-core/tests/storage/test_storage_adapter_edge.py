@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
 from omnigraph.storage import ROOT, ListBounds, ObjectKey, StorageAdapter, parse_key, parse_uri
+from omnigraph.storage.memory import MemoryAdapter
 
 SECRET = "AKIA0:wJalrXUtn"
 
@@ -327,3 +328,56 @@ def test_the_uri_of_a_key_leads_back_to_the_key(root: str, name: str) -> None:
     assert adapter.key(adapter.uri(key)) == key
     assert adapter.key(key.value) == key
     assert os.path.basename(adapter.uri(key)) == key.name
+
+
+# ── what is refused before the store is asked ────────────────────────────────────────────────────────────────────────
+
+
+def test_text_where_a_key_is_meant_is_refused_with_the_way_to_make_one():
+    adapter = MemoryAdapter(parse_uri("memory://wrong-types"))
+    for verb in (
+        adapter.read,
+        adapter.read_versioned,
+        adapter.exists,
+        adapter.delete,
+        adapter.delete_prefix,
+        adapter.list_dir,
+        lambda name: list(adapter.list(name)),
+        lambda name: adapter.write(name, b""),
+        lambda name: adapter.write_if_absent(name, b""),
+        lambda name: adapter.rename(name, adapter.key("x")),
+    ):
+        with pytest.raises(InvalidInputError, match=r"takes a key, not 'refs/main'") as caught:
+            verb("refs/main")
+        assert "adapter.key('refs/main')" in str(caught.value)
+
+
+def test_text_where_bytes_are_meant_is_refused_and_nothing_is_written():
+    adapter = MemoryAdapter(parse_uri("memory://wrong-data"))
+    key = adapter.key("a")
+    for verb in (
+        lambda: adapter.write(key, "text"),
+        lambda: adapter.write_if_absent(key, "text"),
+        lambda: adapter.write_if_match(key, "text", "1"),
+    ):
+        with pytest.raises(InvalidInputError, match="takes bytes, not str"):
+            verb()
+    assert adapter.read_if_exists(key) is None
+
+
+def test_no_token_is_not_a_lost_race():
+    adapter = MemoryAdapter(parse_uri("memory://wrong-token"))
+    adapter.write(adapter.key("a"), b"1")
+    with pytest.raises(InvalidInputError, match="takes the token of a versioned read, not None"):
+        adapter.write_if_match(adapter.key("a"), b"2", None)
+
+
+def test_writing_to_a_place_that_is_not_there_says_so():
+    class Nowhere(MemoryAdapter):
+        def _write(self, key, data):
+            raise FileNotFoundError(2, "no such directory")
+
+    adapter = Nowhere(parse_uri("memory://nowhere"))
+    with pytest.raises(StorageError) as caught:
+        adapter.write(adapter.key("a"), b"1")
+    assert caught.value.help == "The place to write to does not exist; make it, or correct the location."

@@ -337,3 +337,25 @@ def test_credentials_in_an_azure_uri_are_refused_like_others():
     with pytest.raises(InvalidInputError, match="carries credentials") as caught:
         parse_uri("abfss://name:geheim@account.example/graph")
     assert "geheim" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("slip", "meant"),
+    [
+        ("s3:/bucket/graph", "s3://bucket/graph"),
+        ("memory:/scratch", "memory://scratch"),
+        ("memory:", "memory://NAME/path"),
+        ("S3:/b", "S3://b"),
+    ],
+)
+def test_a_uri_that_lacks_a_slash_is_refused_and_never_a_directory(slip: str, meant: str):
+    with pytest.raises(InvalidInputError) as caught:
+        parse_uri(slip)
+    assert meant in str(caught.value)
+    assert f"./{slip}" in str(caught.value)
+
+
+@pytest.mark.parametrize("path", ["./s3:/b", "notes:today", "a/b:/c", "C:graph", "file:/tmp/x"])
+def test_a_colon_in_a_path_stays_a_colon(path: str):
+    assert parse_uri(path).scheme == "file"
+    assert parse_uri(Path("s3:/b")).path.endswith("/s3:/b")

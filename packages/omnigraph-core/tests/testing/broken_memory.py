@@ -60,6 +60,17 @@ def list_fails_when_missing(self: Any, prefix: ObjectKey) -> Iterator[ObjectKey]
     return iter(found)
 
 
+def list_and_change_refused(self: Any, prefix: ObjectKey) -> Iterator[ObjectKey]:
+    for key in list(_healthy._list(self, prefix)):
+        yield key
+        if not _healthy._exists(self, key):
+            raise RuntimeError("changed while it was listed")
+
+
+def uri_without_root_path(self: Any, key: ObjectKey) -> str:
+    return f"memory://{self.root.authority}/{key.value}"
+
+
 def do_nothing(self: Any, *arguments: Any) -> None:
     return None
 
@@ -167,7 +178,10 @@ BREAKS: dict[str, Any] = {
     "__reduce__": reduce_to_elsewhere,
     "__repr__": show_options,
     "key": key_unchecked,
-    "_check_size": do_nothing,
+    "uri": uri_without_root_path,
+    "_list while it holds a lock": list_and_change_refused,
+    "_check_writable": do_nothing,
+    "_check_change": do_nothing,
     "_decode": decode_leniently,
 }
 

@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph import testing
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import Capability, StorageAdapter, parse_uri
+from omnigraph.storage import Capability, StorageAdapter, StorageUri, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.testing import CountingAdapter, DelayingAdapter, Fault, FaultyAdapter
 
@@ -27,6 +27,9 @@ class WrappedStore:
     @pytest.fixture
     def adapter(self) -> StorageAdapter:
         return FaultyAdapter(CountingAdapter(DelayingAdapter(memory(), {})))
+
+    def at_root(self, adapter: StorageAdapter, root: StorageUri) -> StorageAdapter:
+        return FaultyAdapter(MemoryAdapter(root))
 
 
 class TestWrappersKeepTheContract(WrappedStore, testing.StorageAdapterContract):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import itertools
 import time
 
@@ -39,6 +40,12 @@ class CheckThenWrite(MemoryAdapter):
         return self._read_versioned(key, 100).token
 
 
+class SlowToCreate(MemoryAdapter):
+    def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
+        time.sleep(0.01)
+        return super()._write_if_absent(key, data)
+
+
 class NobodyWins(MemoryAdapter):
     """Creates the object and denies it."""
 
@@ -60,7 +67,7 @@ def test_check_then_write_is_caught(contest):
     report = run_race(CheckThenWrite(parse_uri(place())), contest, writers=8, rounds=10)
     assert not report.is_exact
     assert any(len(won) > 1 for won in report.winners)
-    assert "rounds wrong" in report.summary()
+    assert f"{report.wrong_rounds} wrong" in report.summary()
 
 
 def test_a_store_in_which_nobody_wins_is_caught():
@@ -91,7 +98,7 @@ def test_the_check_of_a_good_store_passes_every_step_and_cleans_up():
     uri = place()
     steps = list(check_storage(uri, writers=4, rounds=3))
     assert [step.name for step in steps] == [
-        "backend", "honesty", "round_trip", "create_race", "replace_race", "tables", "clean_up",
+        "backend", "reach", "honesty", "round_trip", "create_race", "replace_race", "tables", "clean_up",
     ]  # fmt: skip
     assert all(step.passed for step in steps)
     assert list(MemoryAdapter(parse_uri(uri)).list()) == []
@@ -126,10 +133,64 @@ def test_the_check_reports_a_race_that_two_writers_win(monkeypatch):
     assert failed.error.condition is StorageCondition.CONFIGURATION
 
 
+def test_a_place_that_does_not_answer_is_not_called_a_liar_and_not_written_to(monkeypatch):
+    def refuse(*arguments):
+        raise PermissionError
+
+    for method in ("_exists", "_delete_prefix", "_write_if_absent"):
+        monkeypatch.setattr(MemoryAdapter, method, refuse)
+    steps = list(check_storage(place()))
+    assert [(step.name, step.passed) for step in steps] == [("backend", True), ("reach", False)]
+
+
+def test_a_race_that_met_an_error_is_unfinished_and_not_lost(monkeypatch):
+    calls = itertools.count()
+    create = MemoryAdapter._write_if_absent
+
+    def full_once(self, key, data):
+        if "round" in key.value and next(calls) == 3:
+            raise OSError(errno.ENOSPC, "full")
+        return create(self, key, data)
+
+    monkeypatch.setattr(MemoryAdapter, "_write_if_absent", full_once)
+    failed = next(step for step in check_storage(place(), writers=2, rounds=5) if not step.passed)
+    assert failed.name == "create_race"
+    assert "could not be finished" in failed.detail
+    assert "no space left" in failed.detail
+    assert "believe" not in str(failed.error)
+
+
+def test_a_table_that_was_probed_is_dropped_where_lance_keeps_it():
+    uri = place()
+    seen = []
+
+    class Watched(MemoryAdapter):
+        def lance_location(self, key):
+            seen.append(super().lance_location(key).uri)
+            return super().lance_location(key)
+
+    list(check_storage(uri, writers=2, rounds=1))
+    import lance
+
+    from omnigraph.testing import storage_check
+
+    adapter = Watched(parse_uri(uri))
+    storage_check._check_tables(adapter)
+    with pytest.raises(ValueError, match="not found"):
+        lance.dataset(seen[0])
+
+
+def test_a_race_ends_when_its_time_is_over():
+    report = run_race(SlowToCreate(parse_uri(place())), "create", writers=3, rounds=1000, seconds=0.2)
+    assert report.is_exact
+    assert 0 < len(report.winners) < 1000
+    assert len(report.stored) == len(report.winners)
+
+
 def test_a_check_that_is_abandoned_cleans_up():
     uri = place()
     steps = check_storage(uri)
-    for _ in range(2):
+    for _ in range(3):
         next(steps)
     steps.close()
     assert list(MemoryAdapter(parse_uri(uri)).list()) == []

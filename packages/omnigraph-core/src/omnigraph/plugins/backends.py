@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph.errors import BackendConflictError, BackendFailedToLoadError, BackendNotInstalledError
+from omnigraph.errors import (
+    BackendConflictError,
+    BackendFailedToLoadError,
+    BackendNotInstalledError,
+    InvalidInputError,
+)
 from omnigraph.plugins.manager import LoadedPlugins, PluginInfo, PluginStatus, installed_plugins
 from omnigraph.storage import StorageAdapter, StorageBackend, StorageUri, parse_uri, verify_honesty
 
@@ -22,16 +28,20 @@ def open_adapter(
 ) -> StorageAdapter:
     """Open the storage behind a URI with the backend that serves its scheme.
 
-    With mode ``"rw"`` the endpoint is probed for honest create-if-absent on its first use in this process, and asked
-    whether Lance can commit there.
+    With mode ``"r"`` the store is asked nothing yet, and the adapter refuses every change. With ``"rw"`` the endpoint
+    is probed for honest create-if-absent on its first use in this process, and asked whether Lance can commit there.
 
     Raises:
-        InvalidInputError: the URI or an option is malformed.
+        InvalidInputError: the URI, an option or the mode is malformed.
         BackendNotInstalledError: no plugin serves the scheme.
         BackendFailedToLoadError: the plugin that should is broken.
         BackendConflictError: several plugins claim it.
         StorageError: the endpoint cannot be trusted with a graph.
     """
+    if mode not in ("r", "rw"):
+        raise InvalidInputError(
+            f"There is no mode {mode!r}.", help='Use "r" for reading or "rw" for reading and writing.'
+        )
     root = parse_uri(uri)
     info, backend = find_backend(root, plugins or installed_plugins())
     try:
@@ -51,6 +61,7 @@ def open_adapter(
         except BaseException:
             adapter.close()
             raise
+    adapter.is_read_only = mode == "r"
     return adapter
 
 
@@ -82,7 +93,14 @@ def _unimportable(
         f'The backend "{backend.name}" of {info.provider} could not be imported: {type(error).__name__}: {error}.',
         plugin=info.name,
         uri=str(root),
-        help=f"Reinstall it: pip install --force-reinstall {info.distribution}",
+        help=_repair(info),
+    )
+
+
+def _repair(info: PluginInfo) -> str:
+    return (
+        f"If it is yours, correct it; otherwise reinstall it (pip install --force-reinstall {info.distribution}), "
+        f"report it to its author, or leave it out with OMNIGRAPH_DISABLE_PLUGINS={info.name}."
     )
 
 
@@ -92,7 +110,7 @@ def _missing(root: StorageUri, plugins: LoadedPlugins) -> BackendNotInstalledErr
     installed = sorted({scheme for _, backend in plugins.backends() for scheme in backend.schemes})
     if suspect is not None and suspect.status is PluginStatus.FAILED:
         # Without an exception the reason itself says what to do, and installing the same again would not help.
-        repair = f"Reinstall it: pip install --force-reinstall {suspect.distribution}. " if suspect.error else ""
+        repair = f"{_repair(suspect)} " if suspect.error else ""
         reason = str(suspect.reason).rstrip(".")
         failure = BackendFailedToLoadError(
             f'The plugin {suspect.provider} for "{root.scheme}://" could not be loaded: {reason}.',
@@ -105,7 +123,9 @@ def _missing(root: StorageUri, plugins: LoadedPlugins) -> BackendNotInstalledErr
     if suspect is not None and suspect.status is PluginStatus.DISABLED:
         move = f"The plugin {suspect.provider} is disabled: take it out of OMNIGRAPH_DISABLE_PLUGINS."
     else:
-        move = f"Install it: pip install {package}."
+        near = difflib.get_close_matches(root.scheme, installed, n=1, cutoff=0.5)
+        guess = f"Did you mean {near[0]}://? " if near else ""
+        move = f"{guess}Install it: pip install {package}."
     return BackendNotInstalledError(
         f'No storage backend for "{root}".',
         uri=str(root),

@@ -23,13 +23,15 @@ from types import MappingProxyType
 from typing import Any, Self
 
 from omnigraph.errors import (
+    InvalidInputError,
     OmnigraphError,
-    ResourceLimitError,
+    ReadOnlyError,
     StorageCondition,
     StorageError,
     UnsupportedCapabilityError,
 )
 from omnigraph.storage.capabilities import Capability
+from omnigraph.storage.checks import check_bound, check_data, check_key, check_prefix
 from omnigraph.storage.failures import advice_for, condition_of, describe_failure
 from omnigraph.storage.keys import ROOT, ObjectKey, parse_key
 from omnigraph.storage.objects import (
@@ -48,15 +50,18 @@ class StorageAdapter(ABC):
 
     Threads may share an adapter. It pickles as its root and options, so that other processes open the same place.
 
-    Every verb may raise ``StorageError``; the docstrings list what is promised beyond that.
+    Every verb may raise ``StorageError``; the docstrings list what is promised beyond that. With ``is_read_only`` every
+    verb that changes something raises ``ReadOnlyError`` before the store is asked.
     """
+
+    is_read_only: bool = False
 
     def __init__(self, root: StorageUri, options: Mapping[str, Any] | None = None) -> None:
         self.root = root
         self.options: Mapping[str, Any] = MappingProxyType(dict(options or {}))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.root, dict(self.options))
+        return type(self), (self.root, dict(self.options)), {"is_read_only": self.is_read_only}
 
     def __repr__(self) -> str:
         # Options may hold secrets, so they stay out.
@@ -78,7 +83,7 @@ class StorageAdapter(ABC):
         """
         relative = relative_to_root(name, self.root) if is_absolute(name) else name
         key = parse_key(relative, root_uri=str(self.root))
-        _check_object(self.root, key)
+        check_key(key, self.root)
         return key
 
     def uri(self, key: ObjectKey) -> str:
@@ -100,10 +105,10 @@ class StorageAdapter(ABC):
             ResourceLimitError: ``storage_object_bytes``, when it is larger than ``max_bytes``; at most one byte
                 more than that is fetched.
         """
-        _check_object(self.root, key)
+        check_key(key, self.root)
         with self._edge("read", key):
             data = self._read(key, max_bytes + 1)
-        self._check_bound(key, data, max_bytes)
+        check_bound(data, max_bytes, self.uri(key))
         return data
 
     def read_if_exists(self, key: ObjectKey, *, max_bytes: int = MAX_OBJECT_BYTES) -> bytes | None:
@@ -138,10 +143,10 @@ class StorageAdapter(ABC):
         Raises:
             StorageError: condition ``not_found`` when there is none.
         """
-        _check_object(self.root, key)
+        check_key(key, self.root)
         with self._edge("read", key):
             found = self._read_versioned(key, max_bytes + 1)
-        self._check_bound(key, found.data, max_bytes)
+        check_bound(found.data, max_bytes, self.uri(key))
         return found
 
     def write(self, key: ObjectKey, data: bytes) -> None:
@@ -152,7 +157,7 @@ class StorageAdapter(ABC):
         Raises:
             ResourceLimitError: ``storage_object_bytes``, before anything is written.
         """
-        self._check_size(key, data)
+        self._check_change(key, data)
         with self._edge("write", key):
             self._write(key, data)
 
@@ -161,7 +166,7 @@ class StorageAdapter(ABC):
 
         Of any number of concurrent callers exactly one gets True. On return the object is whole, readable and durable.
         """
-        self._check_size(key, data)
+        self._check_change(key, data)
         with self._edge("create", key):
             return self._write_if_absent(key, data)
 
@@ -173,7 +178,12 @@ class StorageAdapter(ABC):
         Raises:
             UnsupportedCapabilityError: the backend does not offer it.
         """
-        self._check_size(key, data)
+        self._check_change(key, data)
+        if not isinstance(token, str):
+            raise InvalidInputError(
+                f"write_if_match takes the token of a versioned read, not {token!r}.",
+                help="Nothing was written. Take it from read_versioned(key).token.",
+            )
         with self._edge("replace", key):
             return self._write_if_match(key, data, token)
 
@@ -182,6 +192,7 @@ class StorageAdapter(ABC):
 
         Refused access raises; it is never False.
         """
+        check_prefix(key)
         with self._edge("look for", key):
             return self._exists(key)
 
@@ -190,11 +201,13 @@ class StorageAdapter(ABC):
 
         Streams. A missing prefix lists nothing. Temporary files of the backend are never listed.
         """
+        check_prefix(prefix)
         with self._edge("list", prefix):
             yield from self._list(prefix)
 
     def list_dir(self, prefix: ObjectKey = ROOT) -> tuple[ObjectKey, ...]:
         """The objects directly below the prefix, in no order."""
+        check_prefix(prefix)
         with self._edge("list", prefix):
             return tuple(self._list_dir(prefix))
 
@@ -214,19 +227,21 @@ class StorageAdapter(ABC):
         Raises:
             StorageError: condition ``not_found`` when the source is missing.
         """
-        _check_object(self.root, source)
-        _check_object(self.root, target)
+        self._check_change(source)
+        self._check_change(target)
         with self._edge("rename", source):
             self._rename(source, target)
 
     def delete(self, key: ObjectKey) -> None:
         """Remove the object; a missing one is success."""
-        _check_object(self.root, key)
+        self._check_change(key)
         with self._edge("delete", key):
             self._delete(key)
 
     def delete_prefix(self, prefix: ObjectKey) -> None:
         """Remove everything below the prefix and the object of that name; idempotent, not atomic."""
+        check_prefix(prefix)
+        self._check_writable()
         with self._edge("delete below", prefix):
             self._delete_prefix(prefix)
 
@@ -310,7 +325,7 @@ class StorageAdapter(ABC):
 
     def _rename(self, source: ObjectKey, target: ObjectKey) -> None:
         data = self._read(source, MAX_OBJECT_BYTES + 1)
-        self._check_bound(source, data, MAX_OBJECT_BYTES)
+        check_bound(data, MAX_OBJECT_BYTES, self.uri(source))
         if source != target:
             self._write(target, data)
             self._delete(source)
@@ -344,44 +359,21 @@ class StorageAdapter(ABC):
                 f"Could not {verb} {self.uri(key)}: {describe_failure(error)}.",
                 condition=condition,
                 uri=self.uri(key),
-                help=advice_for(error, condition),
+                help=advice_for(error, condition, verb),
                 details={"verb": verb},
             ) from error
 
-    def _check_bound(self, key: ObjectKey, data: bytes, max_bytes: int) -> None:
-        if len(data) > max_bytes:
-            raise ResourceLimitError(
-                f"{self.uri(key)} is larger than {max_bytes} bytes.",
-                resource="storage_object_bytes",
-                limit=max_bytes,
-                actual=len(data),
-                uri=self.uri(key),
-                help="It is not a control object of this graph, or it was damaged; look at it before removing it.",
-            )
+    def _check_change(self, key: ObjectKey, data: bytes = b"") -> None:
+        check_key(key, self.root)
+        check_data(data, self.uri(key))
+        self._check_writable()
 
-    def _check_size(self, key: ObjectKey, data: bytes) -> None:
-        _check_object(self.root, key)
-        if len(data) > MAX_OBJECT_BYTES:
-            raise ResourceLimitError(
-                f"{self.uri(key)} would hold {len(data)} bytes; a control object holds at most {MAX_OBJECT_BYTES}.",
-                resource="storage_object_bytes",
-                limit=MAX_OBJECT_BYTES,
-                actual=len(data),
-                uri=self.uri(key),
-                help="Nothing was written. Keep bulk data in a table.",
+    def _check_writable(self) -> None:
+        if self.is_read_only:
+            raise ReadOnlyError(
+                f"{self.root} was opened for reading.", uri=str(self.root), help='Open it with mode="rw" to change it.'
             )
 
     def _decode(self, key: ObjectKey, data: bytes) -> str:
         with self._edge("decode", key):
             return data.decode("utf-8")
-
-
-def _check_object(root: StorageUri, key: ObjectKey) -> None:
-    """Refuse the root where an object is meant: some stores would keep one there, out of every listing's sight."""
-    if key.is_root:
-        raise StorageError(
-            f"An empty name names no object below {root}.",
-            condition=StorageCondition.CONFIGURATION,
-            uri=str(root),
-            help="Give a name with at least one segment.",
-        )

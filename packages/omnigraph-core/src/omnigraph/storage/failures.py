@@ -69,6 +69,9 @@ _ADVICE: Final = {
     StorageCondition.UNKNOWN: "Look at the exception behind it; omnigraph --debug shows it.",
 }
 
+_MAKING_VERBS: Final = frozenset({"write", "create", "replace"})
+"""Verbs that need a place for their object and not the object itself."""
+
 Recogniser = Callable[[BaseException], StorageCondition | None]
 
 
@@ -105,12 +108,14 @@ def condition_of(error: BaseException, recognise: Recogniser | None = None) -> S
     return StorageCondition.UNKNOWN
 
 
-def advice_for(error: BaseException, condition: StorageCondition) -> str:
-    """The next move for a person who meets this failure."""
+def advice_for(error: BaseException, condition: StorageCondition, verb: str = "read") -> str:
+    """The next move for a person who meets this failure while doing ``verb``."""
     for cause in causes(error):
         number = system_number(cause)
         if number in _ADVICE_BY_ERRNO and BY_ERRNO[number] is condition:
             return _ADVICE_BY_ERRNO[number]
+    if condition is StorageCondition.NOT_FOUND and verb in _MAKING_VERBS:
+        return "The place to write to does not exist; make it, or correct the location."
     return _ADVICE[condition]
 
 

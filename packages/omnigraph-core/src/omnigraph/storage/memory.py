@@ -38,7 +38,7 @@ class _Process:
     def put(self, uri: str, data: bytes) -> str:
         """Store under the lock that the caller holds; the new token."""
         self.generation += 1
-        self.objects[uri] = (bytes(data), self.generation)
+        self.objects[uri] = (data, self.generation)
         return str(self.generation)
 
 

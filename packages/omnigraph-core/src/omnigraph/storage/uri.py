@@ -20,6 +20,7 @@ from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
 from omnigraph.storage.keys import ObjectKey, fold_segments
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_SLIP = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):(?:/(?!/)|\Z)(.*)", re.DOTALL)
 _CONTAINER_AT_ACCOUNT = frozenset({"abfs", "abfss"})
 """Schemes of Azure, in which ``container@account`` names a place and carries no secret."""
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
@@ -70,6 +71,8 @@ def parse_uri(text: str | Path) -> StorageUri:
         raise InvalidInputError(
             "The graph URI is empty.", help='Give a path such as "graph.omni" or a URI such as "s3://bucket/graph".'
         )
+    if not isinstance(text, Path):
+        _refuse_slips(written)
     match = None if isinstance(text, Path) else _SCHEME.match(written)
     scheme, rest = (match.group(1).lower(), written[match.end() :]) if match else ("", written)
     # First of all, because every other message may quote what was written.
@@ -131,6 +134,17 @@ def queue_identity(uri: StorageUri) -> str:
 
 def _is_short_file_uri(text: str) -> bool:
     return text[: len("file:/")].lower() == "file:/"
+
+
+def _refuse_slips(text: str) -> None:
+    """Refuse what was surely meant as a URI; as a path it would make an odd directory without a word."""
+    slip = _SLIP.match(text)
+    if slip is not None and not _is_short_file_uri(text):
+        scheme, rest = slip.groups()
+        raise InvalidInputError(
+            f'"{text}" looks like a URI that lacks a slash.' if rest else f'"{text}" is a scheme and names no place.',
+            help=f"Write {scheme}://{rest or 'NAME/path'}, or ./{text} for a path.",
+        )
 
 
 def _refuse_credentials(scheme: str, rest: str) -> None:

@@ -6,6 +6,8 @@ against itself from one base version, and opened again by a fresh handle.
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation
@@ -19,7 +21,7 @@ from omnigraph.storage import LanceLocation
 def probe_lance(location: LanceLocation) -> None:
     """Create a table of one row, commit a second row, and see a rival commit from the old version refused.
 
-    The table stays there; the caller removes it through its adapter.
+    The table stays there until ``drop_table``.
 
     Raises:
         StorageError: condition ``configuration`` when Lance cannot use the location, or when its commits do not
@@ -50,6 +52,13 @@ def probe_lance(location: LanceLocation) -> None:
             uri=location.uri,
             help="The store must refuse to create an object that exists (conditional writes); use one that does.",
         )
+
+
+def drop_table(location: LanceLocation) -> None:
+    """Remove a table as a whole, also where its files are no objects of an adapter; a missing one is success."""
+    # Whatever the reason, what stays is removed with the prefix, or was never there.
+    with suppress(OSError, ValueError, RuntimeError):
+        LanceDataset.drop(location.uri, storage_options=dict(location.storage_options))
 
 
 def _row(value: int) -> pa.Table:

@@ -34,7 +34,7 @@ class WrappedAdapter(StorageAdapter):
         self.inner = inner
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.inner,)
+        return type(self), (self.inner,), {"is_read_only": self.is_read_only}
 
     def _around(self, verb: Verb, key: ObjectKey, act: Callable[[], T]) -> T:
         """Called in place of every delegated method; ``act`` performs it."""
@@ -114,7 +114,7 @@ class DelayingAdapter(WrappedAdapter):
         self.seconds = dict(seconds)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.inner, self.seconds)
+        return type(self), (self.inner, self.seconds), {"is_read_only": self.is_read_only}
 
     def _around(self, verb: Verb, key: ObjectKey, act: Callable[[], T]) -> T:
         time.sleep(self.seconds.get(verb, 0.0))
@@ -151,7 +151,7 @@ class FaultyAdapter(WrappedAdapter):
         self._seen: Counter[int] = Counter()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.inner, *self.faults)
+        return type(self), (self.inner, *self.faults), {"is_read_only": self.is_read_only}
 
     def _around(self, verb: Verb, key: ObjectKey, act: Callable[[], T]) -> T:
         due = self._due(verb, key)

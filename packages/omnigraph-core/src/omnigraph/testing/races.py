@@ -6,14 +6,17 @@ that the race is at the store; a barrier lets all of them go at once. Afterwards
 
 from __future__ import annotations
 
+import math
 import multiprocessing
 import pickle
 import secrets
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Final, Literal, TypeVar
 
 from omnigraph.errors import OmnigraphError
@@ -48,25 +51,36 @@ class RaceReport:
     @property
     def is_exact(self) -> bool:
         """Whether every round had exactly one winner, whose bytes are there, and every writer got an answer."""
-        return not self.errors and all(won == (held,) for won, held in zip(self.winners, self.stored, strict=True))
+        return not self.errors and not self.wrong_rounds
 
     def summary(self) -> str:
-        """One line: how many rounds had how many winners."""
+        """One line: who raced for how many objects, and how it ended."""
+        race = f"{self.writers} {self.place} raced to {self.contest} {len(self.winners)} objects"
+        if self.is_exact:
+            return f"{race}: one winner each time"
         by_count = Counter(len(won) for won in self.winners)
-        rounds = ", ".join(f"{rounds} with {count}" for count, rounds in sorted(by_count.items()))
-        wrong = sum(won != (held,) for won, held in zip(self.winners, self.stored, strict=True))
-        return (
-            f"{self.contest} race of {self.writers} {self.place}, {len(self.winners)} rounds by number of winners: "
-            f"{rounds}; {wrong} rounds wrong, {len(self.errors)} errors"
-        )
+        winners = ", ".join(f"{count} winners {rounds} times" for count, rounds in sorted(by_count.items()))
+        return f"{race}: {winners}; {self.wrong_rounds} wrong, {len(self.errors)} attempts failed"
+
+    @property
+    def wrong_rounds(self) -> int:
+        """Rounds without exactly one winner whose bytes are there."""
+        return sum(won != (held,) for won, held in zip(self.winners, self.stored, strict=True))
 
 
 def run_race(
-    adapter: StorageAdapter, contest: Contest, *, writers: int, rounds: int, place: Place = "threads"
+    adapter: StorageAdapter,
+    contest: Contest,
+    *,
+    writers: int,
+    rounds: int,
+    place: Place = "threads",
+    seconds: float = math.inf,
 ) -> RaceReport:
     """Let writers race for one object per round below a prefix of its own, which is removed afterwards.
 
-    ``create`` races on ``write_if_absent``; ``replace`` on ``write_if_match`` with one token that all hold.
+    ``create`` races on ``write_if_absent``; ``replace`` on ``write_if_match`` with one token that all hold. The race
+    ends after ``rounds``, or with the first round that begins later than ``seconds`` after the first one.
     """
     prefix = adapter.key(f"__race_{secrets.token_hex(8)}")
     keys = [prefix / f"round-{number:04}" for number in range(rounds)]
@@ -74,8 +88,9 @@ def run_race(
         for key in keys:
             adapter.write(key, b"start")
     try:
-        answers = _race(adapter, contest, keys, writers, place)
-        stored = tuple(_writer_of(adapter.read_if_exists(key)) for key in keys)
+        answers = _race(adapter, contest, keys, writers, place, seconds)
+        played = len(answers[0])
+        stored = tuple(_writer_of(adapter.read_if_exists(key)) for key in keys[:played])
     finally:
         adapter.delete_prefix(prefix)
     return RaceReport(
@@ -83,24 +98,37 @@ def run_race(
         place=place,
         writers=writers,
         winners=tuple(
-            tuple(writer for writer, mine in enumerate(answers) if mine[number] is True) for number in range(rounds)
+            tuple(writer for writer, mine in enumerate(answers) if mine[number] is True) for number in range(played)
         ),
         stored=stored,
         errors=tuple(str(answer) for mine in answers for answer in mine if not isinstance(answer, bool)),
     )
 
 
-_barrier: Any = None
-"""The starting gate of a writer process; processes get it at their start because it cannot be sent later."""
+@dataclass(frozen=True, slots=True)
+class _Course:
+    """What racing writers share.
+
+    Attributes:
+        gate: a barrier that lets all of them go at once.
+        end: its ``value`` is the round before which the race ends; set by the first writer, ahead of that round.
+    """
+
+    gate: Any
+    end: Any
 
 
-def _set_barrier(barrier: Any) -> None:
-    global _barrier
-    _barrier = barrier
+_course: _Course | None = None
+"""The course of a writer process; it gets it at its start, because locks cannot be sent later."""
+
+
+def _enter(course: _Course) -> None:
+    global _course
+    _course = course
 
 
 def _race(
-    adapter: StorageAdapter, contest: Contest, keys: list[ObjectKey], writers: int, place: Place
+    adapter: StorageAdapter, contest: Contest, keys: list[ObjectKey], writers: int, place: Place, seconds: float
 ) -> list[list[bool | str]]:
     # Each writer unpickles its own adapter, so that no connection, lock or cache is shared.
     packed = pickle.dumps(adapter)
@@ -108,36 +136,47 @@ def _race(
     if place == "processes":
         # Not fork: the parent may run threads, of an event loop for instance, that a forked child would lack.
         context = multiprocessing.get_context("spawn")
-        starting_gate: Any = context.Barrier(writers)
-        pool = ProcessPoolExecutor(writers, mp_context=context, initializer=_set_barrier, initargs=(starting_gate,))
-        gate = None
+        course = _Course(context.Barrier(writers), context.Value("l", len(keys)))
+        pool = ProcessPoolExecutor(writers, mp_context=context, initializer=_enter, initargs=(course,))
     else:
-        gate = starting_gate = threading.Barrier(writers)
+        course = _Course(threading.Barrier(writers), SimpleNamespace(value=len(keys)))
         pool = ThreadPoolExecutor(writers)
     with pool:
-        running = [pool.submit(_write_rounds, packed, contest, keys, writer, gate) for writer in range(writers)]
+        sent = course if place == "threads" else None
+        running = [
+            pool.submit(_write_rounds, packed, contest, keys, writer, seconds, sent) for writer in range(writers)
+        ]
         try:
             return [each.result() for each in running]
         except BaseException:
             # An interrupt ends the race now and not after the rounds that are left.
-            starting_gate.abort()
+            course.gate.abort()
             raise
 
 
 def _write_rounds(
-    packed: bytes, contest: Contest, keys: list[ObjectKey], writer: int, barrier: Any
+    packed: bytes, contest: Contest, keys: list[ObjectKey], writer: int, seconds: float, given: _Course | None
 ) -> list[bool | str]:
     """One writer's answers: won, lost, or the message of an error."""
-    gate = _barrier if barrier is None else barrier
+    course = given or _course
+    if course is None:
+        raise RuntimeError("a writer process was started without its course")
     adapter: StorageAdapter = pickle.loads(packed)  # noqa: S301  # bytes of our own making, one call up
     answers: list[bool | str] = []
     with adapter:
-        for key in keys:
+        course.gate.wait(PATIENCE_SECONDS)
+        started = time.monotonic()
+        for number, key in enumerate(keys):
+            if writer == 0 and time.monotonic() - started > seconds:
+                course.end.value = number
             token: str | OmnigraphError = ""
             if contest == "replace":
                 token = _token(adapter, key)
             # Also with nothing to try: the others count on every writer at the gate.
-            gate.wait(PATIENCE_SECONDS)
+            course.gate.wait(PATIENCE_SECONDS)
+            # By number, not by a flag: a slow writer may look only when the first one is a round ahead.
+            if number >= course.end.value:
+                break
             outcome = token if isinstance(token, OmnigraphError) else _attempt(adapter, contest, key, writer, token)
             answers.append(str(outcome) if isinstance(outcome, OmnigraphError) else outcome)
     return answers

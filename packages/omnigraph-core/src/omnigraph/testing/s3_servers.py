@@ -8,12 +8,16 @@
 
 ``run_s3_server`` starts one on free ports, waits until it answers and takes everything down again. Nothing listens
 beyond loopback, nothing reports home, and nothing of the caller's own configuration reaches the process.
+``python -m omnigraph.testing.s3_servers NAME`` does the same for a person, until Ctrl-C.
 ``external_s3_server`` describes an endpoint that somebody else runs, so that the same tests can meet MinIO, R2 or AWS.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
+import shlex
 import shutil
 import signal
 import socket
@@ -23,7 +27,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -47,8 +51,8 @@ _START_ATTEMPTS: Final = 3
 # closes, and the subshell takes the server (whose process id the shell keeps across exec) and its files with it.
 _TIED_TO_PARENT: Final = """
 exec 3<&0 </dev/null
-directory=$1; shift
-(read -r _ <&3; kill -KILL $$; rm -rf "$directory"; kill -KILL 0) >/dev/null 2>&1 &
+cleanup=$1; shift
+(read -r _ <&3; kill -KILL $$; eval "$cleanup"; kill -KILL 0) >/dev/null 2>&1 &
 exec 3<&-
 exec "$@"
 """
@@ -141,9 +145,12 @@ def run_s3_server(name: S3ServerName) -> Iterator[S3Server]:
     """Run one server for as long as the block lasts; it does not outlive this process either.
 
     Raises:
-        S3ServerError: its package is not installed, or it did not answer in time; the end of its log is in the message.
+        S3ServerError: there is no server of this name, its package is not installed, or it did not answer in time; then
+            the end of its log is in the message.
     """
-    recipe = RECIPES[name]
+    recipe = RECIPES.get(name)
+    if recipe is None:
+        raise S3ServerError(f'There is no S3 server called "{name}" here. There are: {", ".join(sorted(RECIPES))}.')
     executable = _find_executable(recipe)
     for attempt in range(1, _START_ATTEMPTS + 1):
         with ExitStack() as stack:
@@ -202,10 +209,11 @@ def _running(launch: Launch, directory: Path) -> Iterator[subprocess.Popen[bytes
     """The process, in a session of its own and with a home, temporary directory and log below ``directory``."""
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "LD_LIBRARY_PATH") if name in os.environ}
     places = {"HOME": str(directory), "TMPDIR": str(directory)}
+    cleanup = shlex.join(["rm", "-rf", "--", str(directory), *map(str, launch.residue)])
     with (
         (directory / "log").open("wb") as log,
         subprocess.Popen(  # noqa: S603  # the commands are the recipes above
-            ["/bin/sh", "-c", _TIED_TO_PARENT, "sh", str(directory), *launch.command],
+            ["/bin/sh", "-c", _TIED_TO_PARENT, "sh", cleanup, *launch.command],
             stdin=subprocess.PIPE,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -268,3 +276,60 @@ def _tail(directory: Path) -> str:
 def _remove(paths: tuple[Path, ...]) -> None:
     for path in paths:
         path.unlink(missing_ok=True)
+
+
+# ── for a person ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a server with a bucket until SIGINT or SIGTERM; what a shell needs to reach it goes to standard output."""
+    parser = argparse.ArgumentParser(
+        prog="python -m omnigraph.testing.s3_servers",
+        description="Run a real S3 server on loopback until Ctrl-C, and print the variables that lead to it.",
+    )
+    parser.add_argument("name", metavar="NAME", help=", ".join(sorted(RECIPES)))
+    parser.add_argument("--bucket", type=_bucket_name, default="omnigraph", help="bucket to make (%(default)s)")
+    asked = parser.parse_args(arguments)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _leave)
+    try:
+        with run_s3_server(asked.name) as server:
+            bucket = server.create_bucket(asked.bucket)
+            for variable, value in _variables(server).items():
+                print(f"export {variable}={shlex.quote(value)}", flush=True)  # noqa: T201
+            print(f"{server.name} serves s3://{bucket} until Ctrl-C.", file=sys.stderr, flush=True)  # noqa: T201
+            while True:
+                signal.pause()
+    except S3ServerError as error:
+        print(error, file=sys.stderr)  # noqa: T201
+        return 1
+    except KeyboardInterrupt:
+        return 0
+
+
+def _leave(*_: object) -> None:
+    # A second signal would interrupt the stopping of the server that the first one asked for.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
+    raise KeyboardInterrupt
+
+
+def _variables(server: S3Server) -> dict[str, str]:
+    return {
+        "AWS_ENDPOINT_URL_S3": server.endpoint_url,
+        "AWS_REGION": server.region,
+        "AWS_ACCESS_KEY_ID": server.access_key_id,
+        "AWS_SECRET_ACCESS_KEY": server.secret_access_key,
+    }
+
+
+def _bucket_name(name: str) -> str:
+    if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
+        raise argparse.ArgumentTypeError(
+            f"{name!r} is no name for a bucket: 3 to 63 small letters, digits, dots and hyphens"
+        )
+    return name
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -13,8 +13,8 @@ from typing import ClassVar
 
 import pytest
 
-from omnigraph.storage import Capability, StorageAdapter
-from omnigraph.testing.races import Place
+from omnigraph.storage import Capability, StorageAdapter, StorageUri
+from omnigraph.testing.races import Contest, Place, RaceReport, run_race
 
 
 class ContractClauses:
@@ -25,8 +25,9 @@ class ContractClauses:
     capabilities: ClassVar[frozenset[Capability]]
     """What the backend declares, as in its ``StorageBackend`` record."""
 
-    race_place: ClassVar[Place] = "threads"
-    """Whether racing writers are threads, each with an adapter of its own, or processes."""
+    race_place: ClassVar[Place | None] = None
+    """Whether racing writers are threads, each with an adapter of its own, or processes; None for processes where the
+    backend declares ``SHARED_BETWEEN_PROCESSES``."""
 
     race_writers: ClassVar[int] = int(os.environ.get("OMNIGRAPH_RACE_WRITERS", "8"))
     race_rounds: ClassVar[int] = int(os.environ.get("OMNIGRAPH_RACE_ROUNDS", "10"))
@@ -38,6 +39,16 @@ class ContractClauses:
     def adapter(self) -> StorageAdapter:
         """An adapter on an empty root of its own. Every backend gives this one."""
         raise pytest.UsageError(f"{type(self).__name__} gives no `adapter` fixture: see docs/reference/contract.md")
+
+    def race(self, adapter: StorageAdapter, contest: Contest) -> RaceReport:
+        """Race as this class has it, at the sizes of this run."""
+        shared = Capability.SHARED_BETWEEN_PROCESSES in self.capabilities
+        place = self.race_place or ("processes" if shared else "threads")
+        return run_race(adapter, contest, writers=self.race_writers, rounds=self.race_rounds, place=place)
+
+    def at_root(self, adapter: StorageAdapter, root: StorageUri) -> StorageAdapter:
+        """An adapter of the same backend and options at another root."""
+        return type(adapter)(root, adapter.options)
 
     def plant(self, adapter: StorageAdapter, name: str, data: bytes) -> None:
         """Store bytes behind the adapter's back."""

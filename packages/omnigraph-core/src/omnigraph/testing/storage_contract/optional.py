@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
 import pickle
+import tempfile
 import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import ClassVar
 
 from omnigraph.storage import Capability, StorageAdapter
-from omnigraph.testing.races import run_race
 from omnigraph.testing.storage_contract.clauses import ContractClauses, reopened
 
 
@@ -53,7 +54,7 @@ class WriteIfMatchRaceContract(ContractClauses):
     contract_of: ClassVar[Capability] = Capability.WRITE_IF_MATCH
 
     def test_of_many_swappers_with_one_token_exactly_one_wins(self, adapter: StorageAdapter) -> None:
-        report = run_race(adapter, "replace", writers=self.race_writers, rounds=self.race_rounds, place=self.race_place)
+        report = self.race(adapter, "replace")
         assert report.is_exact, f"{report.summary()}: {report.errors[:3]}"
 
 
@@ -108,13 +109,15 @@ class SharedBetweenProcessesContract(ContractClauses):
         probe_lance(adapter.lance_location(table))
         files = tuple(adapter.list(table))
         assert {key.parent for key in files} >= {table / "data", table / "_versions"}
+        assert all(adapter.read(key) for key in files)
         adapter.make_durable(files)
         adapter.delete_prefix(table)
         assert not adapter.exists(table)
 
 
 def _visit(packed: bytes) -> tuple[bytes, bool]:
-    """Runs in the other process: read what is there and create something."""
+    """Runs in the other process, and from another directory: read what is there and create something."""
+    os.chdir(tempfile.gettempdir())
     with pickle.loads(packed) as adapter:  # bytes of our own making
         found = adapter.read(adapter.key("from-here"))
         return found, adapter.write_if_absent(adapter.key("from-there"), b"hello back")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from omnigraph.errors import ResourceLimitError
@@ -45,6 +47,26 @@ class ListClauses(ContractClauses):
             self.plant(adapter, name, b"")
         assert sorted(map(str, adapter.list(adapter.key("many")))) == expected
         assert sorted(map(str, adapter.list_dir(adapter.key("many")))) == expected
+
+    def test_a_listing_may_be_changed_while_it_is_read(self, adapter: StorageAdapter) -> None:
+        for number in range(self.many_objects):
+            self.plant(adapter, f"dir/{number}", b"")
+        failures: list[BaseException] = []
+
+        def delete_each() -> None:
+            try:
+                for key in adapter.list(adapter.key("dir")):
+                    adapter.delete(key)
+            except BaseException as error:  # noqa: BLE001  # raised below, in the thread that pytest watches
+                failures.append(error)
+
+        # A thread that may be left behind: a listing that holds a lock would wait for itself forever.
+        thread = threading.Thread(target=delete_each, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive(), "the listing and the deletion wait for each other"
+        assert failures == []
+        assert list(adapter.list()) == []
 
     def test_deleted_objects_are_not_listed(self, adapter: StorageAdapter) -> None:
         for name in ("dir/kept", "dir/gone"):

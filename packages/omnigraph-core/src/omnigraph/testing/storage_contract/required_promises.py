@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from dataclasses import replace
 
 import pytest
 
-from omnigraph.errors import StorageCondition, StorageError, UnsupportedCapabilityError
-from omnigraph.storage import Capability, StorageAdapter, probe_create_if_absent
+from omnigraph.errors import ReadOnlyError, StorageCondition, StorageError, UnsupportedCapabilityError
+from omnigraph.storage import ROOT, Capability, StorageAdapter, probe_create_if_absent
 from omnigraph.testing.storage_contract.clauses import ContractClauses, reopened
 
 REFUSED_NAMES = (
@@ -45,6 +46,41 @@ class PromiseClauses(ContractClauses):
             with pytest.raises(StorageError) as caught:
                 adapter.key(outside)
             assert caught.value.condition is StorageCondition.CONFIGURATION
+
+    def test_roots_do_not_see_each_other(self, adapter: StorageAdapter) -> None:
+        top = f"{adapter.root.path}/" if adapter.root.path else ""
+        one, beside, below = (
+            self.at_root(adapter, replace(adapter.root, path=f"{top}{name}")) for name in ("x", "x_log", "x/nested")
+        )
+        with one, beside, below:
+            for number, each in enumerate((one, beside, below)):
+                each.write(each.key("same name"), b"%d" % number)
+            assert [each.read(each.key("same name")) for each in (one, beside, below)] == [b"0", b"1", b"2"]
+            assert sorted(map(str, one.list())) == ["nested/same name", "same name"]
+            assert list(map(str, beside.list())) == ["same name"]
+            below.delete_prefix(ROOT)
+            assert list(map(str, one.list())) == ["same name"]
+            one.delete_prefix(ROOT)
+            assert beside.read(beside.key("same name")) == b"1"
+
+    def test_a_reader_changes_nothing(self, adapter: StorageAdapter) -> None:
+        self.plant(adapter, "kept", b"1")
+        key = adapter.key("kept")
+        token = adapter.read_versioned(key).token
+        adapter.is_read_only = True
+        reader = reopened(adapter)
+        for change in (
+            lambda: reader.write(key, b"2"),
+            lambda: reader.write_if_absent(adapter.key("new"), b"2"),
+            lambda: reader.write_if_match(key, b"2", token),
+            lambda: reader.rename(key, adapter.key("new")),
+            lambda: reader.delete(key),
+            lambda: reader.delete_prefix(ROOT),
+        ):
+            with pytest.raises(ReadOnlyError):
+                change()
+        assert reader.read(key) == b"1"
+        assert self.peek(adapter, "new") is None
 
     def test_an_error_names_the_object_and_the_next_move_and_travels(self, adapter: StorageAdapter) -> None:
         with pytest.raises(StorageError) as caught:

@@ -6,7 +6,6 @@ A class of its own, because a server may keep every other clause and still be no
 from __future__ import annotations
 
 from omnigraph.storage import StorageAdapter
-from omnigraph.testing.races import run_race
 from omnigraph.testing.storage_contract.clauses import ContractClauses
 
 
@@ -14,5 +13,5 @@ class StorageRaceContract(ContractClauses):
     """C10: creators race for one object."""
 
     def test_of_many_creators_exactly_one_wins(self, adapter: StorageAdapter) -> None:
-        report = run_race(adapter, "create", writers=self.race_writers, rounds=self.race_rounds, place=self.race_place)
+        report = self.race(adapter, "create")
         assert report.is_exact, f"{report.summary()}: {report.errors[:3]}"
