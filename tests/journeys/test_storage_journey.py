@@ -73,7 +73,7 @@ def test_a_good_store_passes_the_check_and_is_left_as_it_was(place: str, tmp_pat
     report = json.loads(done.stdout)
     assert report["passed"] is True
     assert [step["name"] for step in report["steps"]] == [
-        "backend", "honesty", "round_trip", "create_race", "replace_race", "tables", "clean_up",
+        "backend", "reach", "honesty", "round_trip", "create_race", "replace_race", "tables", "clean_up",
     ]  # fmt: skip
     if place == "local":
         assert not [each for each in tmp_path.rglob("*") if each.is_file()]

@@ -23,6 +23,7 @@ VIOLATIONS = {
     "lance-door": ("omnigraph/testing/races.py", "import lance"),
     "light-spi": ("omnigraph/storage/uri.py", "import pyarrow"),
     "backends": ("omnigraph_storage_local/adapter.py", "import omnigraph.testing.faults"),
+    "backends-direct": ("omnigraph_storage_local/adapter.py", "import omnigraph.config"),
     "front-door": ("omnigraph_cli/main.py", "import omnigraph.tables.probe"),
     "leaves": ("omnigraph_cli/main.py", "import omnigraph_storage_s3.options"),
     "acyclic": ("omnigraph/errors.py", "import omnigraph.storage.keys"),

@@ -253,10 +253,11 @@ def test_a_plugin_that_is_well_and_serves_another_scheme_is_not_called_disabled(
     assert "Installed: gcs, memory." in str(error)
 
 
-def test_a_broken_plugin_of_another_scheme_is_not_blamed() -> None:
+def test_a_broken_plugin_of_another_name_is_mentioned_and_not_blamed() -> None:
     error = refusal("gs://bucket/graph", plugins(plugin("az", error=ImportError("gone"))))
     assert isinstance(error, BackendNotInstalledError)
-    assert "az" not in str(error)
+    assert "Install it: pip install omnigraph-storage-gs." in str(error)
+    assert "Installed and broken: az (omnigraph-storage-az 1.2)." in str(error)
 
 
 # ── too many backends ────────────────────────────────────────────────────────────────────────────────────────────
@@ -310,7 +311,7 @@ def test_an_adapter_that_cannot_be_imported_names_the_plugin_and_keeps_the_cause
     assert isinstance(error, BackendFailedToLoadError)
     assert error.plugin == "gs"
     assert "gs (omnigraph-storage-gs 1.2)" in error.message
-    assert error.message.endswith(f"could not be imported: {says}.")
+    assert error.message.endswith(f"could not be opened: {says}.")
     assert error.__cause__ is not None
 
 
@@ -351,3 +352,41 @@ def test_opening_for_reading_refuses_every_change_and_an_unknown_mode_is_refused
 def test_a_scheme_that_is_nearly_an_installed_one_is_recognised():
     with pytest.raises(BackendNotInstalledError, match="Did you mean memory://"):
         open_adapter("memroy://x")
+
+
+class RefusesToBeMade(MemoryAdapter):
+    def __init__(self, *arguments: Any) -> None:
+        raise ZeroDivisionError("made wrongly")
+
+
+def make_nothing(*arguments: Any) -> None:
+    return None
+
+
+@pytest.mark.parametrize(
+    ("factory", "says"),
+    [
+        (RefusesToBeMade, "ZeroDivisionError: made wrongly"),
+        (make_nothing, "it made a NoneType and not a StorageAdapter"),
+    ],
+)
+def test_an_adapter_that_cannot_be_made_is_its_plugin_s_failure(
+    monkeypatch: pytest.MonkeyPatch, factory: Any, says: str
+) -> None:
+    monkeypatch.setattr(StorageBackend, "import_adapter", lambda self: factory)
+    with pytest.raises(BackendFailedToLoadError, match=says) as caught:
+        open_adapter("memory://never-made")
+    assert caught.value.plugin == "memory"
+
+
+def test_what_a_broken_store_says_to_being_closed_does_not_hide_the_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken(MemoryAdapter):
+        def check_lance_commits(self) -> None:
+            raise PermissionError("the reason")
+
+        def close(self) -> None:
+            raise RuntimeError("and this too")
+
+    monkeypatch.setattr(StorageBackend, "import_adapter", lambda self: Broken)
+    with pytest.raises(PermissionError, match="the reason"):
+        open_adapter("memory://broken-twice")

@@ -110,3 +110,19 @@ def test_the_in_memory_backend_is_declared_as_any_other() -> None:
     assert (MEMORY_BACKEND.lance_scheme, MEMORY_BACKEND.spi_version) == ("shared-memory", 1)
     assert MEMORY_BACKEND.capabilities == {Capability.WRITE_IF_MATCH, Capability.ATOMIC_RENAME}
     assert isinstance(MEMORY_BACKEND.open(parse_uri("memory://scratch")), MemoryAdapter)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"capabilities": frozenset({"write_if_match_perhaps"})},
+        {"options": ("directory",)},
+        {"options": (StorageOption(name="a", help=""), StorageOption(name="a", help=""))},
+    ],
+    ids=["capability", "option", "option twice"],
+)
+def test_what_is_declared_is_of_the_declared_kind(wrong: Any) -> None:
+    with pytest.raises(InvalidInputError, match="is not declared rightly"):
+        StorageBackend(
+            **{"name": "gs", "schemes": ("gs",), "adapter": "m:C", "lance_scheme": "gs", "spi_version": 1} | wrong
+        )

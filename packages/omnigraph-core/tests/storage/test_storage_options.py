@@ -8,7 +8,7 @@ import pytest
 
 from omnigraph.errors import InvalidInputError
 from omnigraph.storage import StorageOption
-from omnigraph.storage.options import resolve_options
+from omnigraph.storage.options import GivenOptions, resolve_options
 
 REGION = StorageOption(name="region", help="Where the bucket is.", environment=("AWS_REGION", "AWS_DEFAULT_REGION"))
 SECRET = StorageOption(name="secret_key", help="The secret key.", environment=("AWS_SECRET",), is_secret=True)
@@ -173,3 +173,11 @@ def test_parts_that_belong_together_never_come_from_two_sources():
         "region": "r",
     }
     assert resolve_options(declared, {"key": None}, variables)["key"] == "k"
+
+
+def test_options_never_show_their_values():
+    options = GivenOptions({"secret_key": "geheim", "region": "r"})
+    assert repr(options) == "<options secret_key, region>"
+    assert "geheim" not in f"{options} {options!r}"
+    assert dict(options) == {"secret_key": "geheim", "region": "r"}
+    assert repr(GivenOptions({})) == "<options none>"

@@ -359,3 +359,10 @@ def test_a_uri_that_lacks_a_slash_is_refused_and_never_a_directory(slip: str, me
 def test_a_colon_in_a_path_stays_a_colon(path: str):
     assert parse_uri(path).scheme == "file"
     assert parse_uri(Path("s3:/b")).path.endswith("/s3:/b")
+
+
+def test_credentials_in_a_slip_are_not_said_back():
+    for slip in ("s3:/NAME:geheim@bucket/x", "s3:/NAME:ge/heim@bucket/x"):
+        with pytest.raises(InvalidInputError) as caught:
+            parse_uri(slip)
+        assert "heim" not in str(caught.value)

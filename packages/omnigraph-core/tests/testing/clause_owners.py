@@ -67,6 +67,7 @@ OWNERS: dict[str, frozenset[str]] = {
     "_read_versioned of a missing object": frozenset({"test_a_versioned_read_of_a_missing_object_is_not_found"}),
     "_write_if_match": frozenset({
         "test_a_stale_token_changes_nothing",
+        "test_a_token_that_was_never_given_changes_nothing",
         "test_a_missing_object_is_not_created",
         "test_of_many_swappers_with_one_token_exactly_one_wins",
     }),
@@ -109,6 +110,6 @@ OWNERS: dict[str, frozenset[str]] = {
 NOT_IN_MEMORY: frozenset[str] = frozenset({
     "test_another_process_reads_and_writes_the_same_objects",
     "test_the_files_of_a_table_are_objects_of_the_adapter",
-    "test_every_declared_capability_has_its_contract_in_this_module",
+    "test_races_and_declared_capabilities_have_their_contracts_in_this_module",
 })  # fmt: skip
 """Clauses that the in-memory backend cannot break: two need other processes, one guards the author's test module."""

@@ -36,6 +36,10 @@ class TestWrappersKeepTheContract(WrappedStore, testing.StorageAdapterContract):
     pass
 
 
+class TestWrappersKeepRaces(WrappedStore, testing.StorageRaceContract, testing.WriteIfMatchRaceContract):
+    pass
+
+
 class TestWrappersKeepCompareAndSwap(WrappedStore, testing.WriteIfMatchContract):
     pass
 

@@ -2,40 +2,17 @@
 
 from __future__ import annotations
 
-import itertools
+import secrets
 
 import pytest
 
-from omnigraph import testing
 from omnigraph.storage import StorageAdapter, parse_uri
 from omnigraph.storage.memory import MEMORY_BACKEND
+from omnigraph.testing import contract_for
 
-_numbers = itertools.count()
 
-
-class MemoryStore:
-    capabilities = MEMORY_BACKEND.capabilities
-
+@contract_for(MEMORY_BACKEND)
+class TestMemory:
     @pytest.fixture
     def adapter(self) -> StorageAdapter:
-        return MEMORY_BACKEND.open(parse_uri(f"memory://contract-{next(_numbers)}/graph"))
-
-
-class TestRequired(MemoryStore, testing.StorageAdapterContract):
-    pass
-
-
-class TestRaces(MemoryStore, testing.StorageRaceContract):
-    pass
-
-
-class TestWriteIfMatch(MemoryStore, testing.WriteIfMatchContract):
-    pass
-
-
-class TestWriteIfMatchRaces(MemoryStore, testing.WriteIfMatchRaceContract):
-    pass
-
-
-class TestAtomicRename(MemoryStore, testing.AtomicRenameContract):
-    pass
+        return MEMORY_BACKEND.open(parse_uri(f"memory://contract-{secrets.token_hex(8)}/graph"))

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import ObjectKey, parse_uri
+from omnigraph.storage import ObjectKey, memory, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.testing import Fault, FaultyAdapter
 from omnigraph.testing.races import RaceReport, run_race
@@ -40,6 +40,22 @@ class CheckThenWrite(MemoryAdapter):
         return self._read_versioned(key, 100).token
 
 
+class Unlocked(MemoryAdapter):
+    """Looks and writes as the in-memory backend does, with nothing held in between."""
+
+    def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
+        if self.uri(key) in memory._PROCESS.objects:
+            return False
+        memory._PROCESS.put(self.uri(key), data)
+        return True
+
+    def _write_if_match(self, key: ObjectKey, data: bytes, token: str) -> str | None:
+        found = memory._PROCESS.objects.get(self.uri(key))
+        if found is None or str(found[1]) != token:
+            return None
+        return memory._PROCESS.put(self.uri(key), data)
+
+
 class SlowToCreate(MemoryAdapter):
     def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
         time.sleep(0.01)
@@ -68,6 +84,17 @@ def test_check_then_write_is_caught(contest):
     assert not report.is_exact
     assert any(len(won) > 1 for won in report.winners)
     assert f"{report.wrong_rounds} wrong" in report.summary()
+
+
+@pytest.mark.parametrize("contest", ["create", "replace"])
+def test_a_lock_that_is_missing_for_an_instant_is_caught(contest):
+    """The in-memory backend's own code, without its lock and without any wait."""
+    report = run_race(Unlocked(parse_uri(place())), contest, writers=16, rounds=300)
+    assert not report.is_exact
+
+
+def test_a_race_without_a_round_proves_nothing():
+    assert not RaceReport(contest="create", place="threads", writers=2, winners=(), stored=(), errors=()).is_exact
 
 
 def test_a_store_in_which_nobody_wins_is_caught():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +13,7 @@ from omnigraph.errors import (
     BackendFailedToLoadError,
     BackendNotInstalledError,
     InvalidInputError,
+    OmnigraphError,
 )
 from omnigraph.plugins.manager import LoadedPlugins, PluginInfo, PluginStatus, installed_plugins
 from omnigraph.storage import StorageAdapter, StorageBackend, StorageUri, parse_uri, verify_honesty
@@ -46,20 +48,22 @@ def open_adapter(
     info, backend = find_backend(root, plugins or installed_plugins())
     try:
         backend.import_adapter()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        raise _unimportable(root, info, backend, error) from error
-    try:
         adapter = backend.open(root, options)
-    except ImportError as error:
-        raise _unimportable(root, info, backend, error) from error
+    except (OmnigraphError, KeyboardInterrupt):
+        raise
+    # Whatever a stranger's module or constructor does is that plugin's failure.
+    except BaseException as error:
+        raise _broken(root, info, backend, f"{type(error).__name__}: {error}") from error
+    if not isinstance(adapter, StorageAdapter):
+        raise _broken(root, info, backend, f"it made a {type(adapter).__name__} and not a StorageAdapter")
     if mode == "rw":
         try:
             verify_honesty(adapter)
             adapter.check_lance_commits()
         except BaseException:
-            adapter.close()
+            # The reason counts, and not what a broken store says to being closed.
+            with contextlib.suppress(Exception):
+                adapter.close()
             raise
     adapter.is_read_only = mode == "r"
     return adapter
@@ -86,11 +90,9 @@ def find_backend(root: StorageUri, plugins: LoadedPlugins) -> tuple[PluginInfo, 
     return serving[0]
 
 
-def _unimportable(
-    root: StorageUri, info: PluginInfo, backend: StorageBackend, error: BaseException
-) -> BackendFailedToLoadError:
+def _broken(root: StorageUri, info: PluginInfo, backend: StorageBackend, why: str) -> BackendFailedToLoadError:
     return BackendFailedToLoadError(
-        f'The backend "{backend.name}" of {info.provider} could not be imported: {type(error).__name__}: {error}.',
+        f'The backend "{backend.name}" of {info.provider} could not be opened: {why}.',
         plugin=info.name,
         uri=str(root),
         help=_repair(info),
@@ -123,11 +125,13 @@ def _missing(root: StorageUri, plugins: LoadedPlugins) -> BackendNotInstalledErr
     if suspect is not None and suspect.status is PluginStatus.DISABLED:
         move = f"The plugin {suspect.provider} is disabled: take it out of OMNIGRAPH_DISABLE_PLUGINS."
     else:
-        near = difflib.get_close_matches(root.scheme, installed, n=1, cutoff=0.5)
+        near = difflib.get_close_matches(root.scheme, installed, n=1, cutoff=0.75)
         guess = f"Did you mean {near[0]}://? " if near else ""
         move = f"{guess}Install it: pip install {package}."
+    failed = [info.provider for info in plugins.infos if info.status is PluginStatus.FAILED]
+    broken = f" Installed and broken: {', '.join(failed)}." if failed else ""
     return BackendNotInstalledError(
         f'No storage backend for "{root}".',
         uri=str(root),
-        help=f"{move} Installed: {', '.join(installed)}. See: omnigraph plugins",
+        help=f"{move} Installed: {', '.join(installed)}.{broken} See: omnigraph plugins",
     )

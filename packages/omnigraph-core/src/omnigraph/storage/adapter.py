@@ -19,11 +19,9 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import MappingProxyType
 from typing import Any, Self
 
 from omnigraph.errors import (
-    InvalidInputError,
     OmnigraphError,
     ReadOnlyError,
     StorageCondition,
@@ -31,7 +29,7 @@ from omnigraph.errors import (
     UnsupportedCapabilityError,
 )
 from omnigraph.storage.capabilities import Capability
-from omnigraph.storage.checks import check_bound, check_data, check_key, check_prefix
+from omnigraph.storage.checks import check_bound, check_data, check_key, check_prefix, check_token
 from omnigraph.storage.failures import advice_for, condition_of, describe_failure
 from omnigraph.storage.keys import ROOT, ObjectKey, parse_key
 from omnigraph.storage.objects import (
@@ -42,6 +40,7 @@ from omnigraph.storage.objects import (
     content_token,
     take_bounded,
 )
+from omnigraph.storage.options import GivenOptions
 from omnigraph.storage.uri import StorageUri, is_absolute, relative_to_root
 
 
@@ -58,7 +57,7 @@ class StorageAdapter(ABC):
 
     def __init__(self, root: StorageUri, options: Mapping[str, Any] | None = None) -> None:
         self.root = root
-        self.options: Mapping[str, Any] = MappingProxyType(dict(options or {}))
+        self.options: Mapping[str, Any] = GivenOptions(options or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.root, dict(self.options)), {"is_read_only": self.is_read_only}
@@ -179,11 +178,7 @@ class StorageAdapter(ABC):
             UnsupportedCapabilityError: the backend does not offer it.
         """
         self._check_change(key, data)
-        if not isinstance(token, str):
-            raise InvalidInputError(
-                f"write_if_match takes the token of a versioned read, not {token!r}.",
-                help="Nothing was written. Take it from read_versioned(key).token.",
-            )
+        check_token(token)
         with self._edge("replace", key):
             return self._write_if_match(key, data, token)
 
@@ -254,10 +249,8 @@ class StorageAdapter(ABC):
     def make_durable(self, files: Iterable[ObjectKey]) -> None:
         """Return only when these files of Lance, and the directories that lead to them, survive a loss of power.
 
-        The default does nothing, which is right for every store that acknowledges durable writes.
-
-        Raises:
-            StorageError: condition ``not_found`` when a file is missing.
+        The default does nothing, which is right for every store that acknowledges durable writes. One that has
+        something to do raises ``StorageError`` (``not_found``) for a file that is missing.
         """
 
     def check_lance_commits(self) -> None:

@@ -73,6 +73,12 @@ class StorageBackend:
                 f"({', '.join(sorted(LANCE_SCHEMES))}) plus control objects"
             )
 
+        if not all(isinstance(each, Capability) for each in self.capabilities):
+            raise self._refuse(f"the capabilities {set(self.capabilities)!r} are not all of Capability")
+        names = [getattr(option, "name", option) for option in self.options]
+        if len(set(names)) < len(names) or not all(isinstance(each, StorageOption) for each in self.options):
+            raise self._refuse(f"the options {names!r} are not StorageOptions with names of their own")
+
     def open(self, root: StorageUri, options: Mapping[str, Any] | None = None) -> StorageAdapter:
         """Import the adapter and open it at a root, with options completed from the environment.
 

@@ -78,3 +78,16 @@ def check_bound(data: bytes, max_bytes: int, uri: str) -> None:
             uri=uri,
             help="It is not a control object of this graph, or it was damaged; look at it before removing it.",
         )
+
+
+def check_token(token: Any) -> None:
+    """Refuse what no versioned read gives: to a store, no token may mean no condition.
+
+    Raises:
+        InvalidInputError: it is not text, or empty.
+    """
+    if not isinstance(token, str) or not token:
+        raise InvalidInputError(
+            f"write_if_match takes the token of a versioned read, not {token!r}.",
+            help="Nothing was written. Take it from read_versioned(key).token.",
+        )

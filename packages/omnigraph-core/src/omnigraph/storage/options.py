@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -34,6 +34,25 @@ class StorageOption:
     environment: tuple[str, ...] = ()
     is_secret: bool = False
     group: str | None = None
+
+
+class GivenOptions(Mapping[str, Any]):
+    """Options by name, unchangeable, and silent about their values, which may be secrets."""
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self._values = dict(values)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return f"<options {', '.join(self._values) or 'none'}>"
 
 
 def resolve_options(

@@ -71,13 +71,13 @@ def parse_uri(text: str | Path) -> StorageUri:
         raise InvalidInputError(
             "The graph URI is empty.", help='Give a path such as "graph.omni" or a URI such as "s3://bucket/graph".'
         )
-    if not isinstance(text, Path):
-        _refuse_slips(written)
     match = None if isinstance(text, Path) else _SCHEME.match(written)
     scheme, rest = (match.group(1).lower(), written[match.end() :]) if match else ("", written)
     # First of all, because every other message may quote what was written.
     _refuse_credentials(scheme, rest)
     _refuse_unaddressable(written)
+    if not isinstance(text, Path):
+        _refuse_slips(written)
     if scheme and scheme != "file":
         return _remote(scheme, rest)
     if scheme == "file":
@@ -141,6 +141,7 @@ def _refuse_slips(text: str) -> None:
     slip = _SLIP.match(text)
     if slip is not None and not _is_short_file_uri(text):
         scheme, rest = slip.groups()
+        _refuse_credentials(scheme, rest)
         raise InvalidInputError(
             f'"{text}" looks like a URI that lacks a slash.' if rest else f'"{text}" is a scheme and names no place.',
             help=f"Write {scheme}://{rest or 'NAME/path'}, or ./{text} for a path.",

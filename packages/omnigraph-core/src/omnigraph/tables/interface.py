@@ -20,6 +20,7 @@ from omnigraph._sealed import Sealed
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,8 +56,27 @@ class StagedHandle(Sealed, ABC):
         """The id by which recovery recognises this write in a table's history."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableState:
+    """What a manifest row records of a version beside its pin."""
+
+    row_count: int
+    version_metadata: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexSpec:
+    """An index to build: the column, the kind (``btree``, ``inverted``, ``vector``) and a name of its own."""
+
+    column: str
+    kind: str
+    name: str
+
+
 class TableStorage(Sealed, ABC):
     """Reads and staged writes of the tables of one graph."""
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     @abstractmethod
     def open_at(self, pin: TablePin) -> SnapshotHandle:
@@ -68,21 +88,54 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def scan(
-        self, handle: SnapshotHandle, *, columns: Sequence[str] | None = None, staged: Sequence[StagedHandle] = ()
+        self,
+        handle: SnapshotHandle,
+        *,
+        columns: Sequence[str] | None = None,
+        predicate: pc.Expression | None = None,
+        staged: Sequence[StagedHandle] = (),
     ) -> Iterator[pa.RecordBatch]:
         """The rows of a version in batches, as they would be if the staged writes were committed."""
 
     @abstractmethod
-    def count_rows(self, handle: SnapshotHandle, *, staged: Sequence[StagedHandle] = ()) -> int:
+    def count_rows(
+        self,
+        handle: SnapshotHandle,
+        *,
+        predicate: pc.Expression | None = None,
+        staged: Sequence[StagedHandle] = (),
+    ) -> int:
         """How many rows ``scan`` with the same arguments would give."""
 
     @abstractmethod
+    def lookup(self, handle: SnapshotHandle, keys: pa.Array, *, key: str) -> pa.Table:
+        """The rows with these keys, in no order; keys that are not there are left out."""
+
+    @abstractmethod
+    def table_state(self, handle: SnapshotHandle) -> TableState:
+        """What a publish records of this version."""
+
+    @abstractmethod
+    def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
+        """The indexes that this version has."""
+
+    # ── staging: nothing becomes part of a version ───────────────────────────────────────────────────────────
+
+    @abstractmethod
     def stage_create(self, location: str, rows: pa.Table) -> StagedHandle:
-        """Write the first version of a table that does not exist; its commit loses to any other creator."""
+        """Write the first rows of a table that does not exist."""
 
     @abstractmethod
     def stage_append(self, handle: SnapshotHandle, rows: pa.Table) -> StagedHandle:
         """Write rows that are known to be new."""
+
+    @abstractmethod
+    def stage_insert(self, handle: SnapshotHandle, rows: pa.Table, *, key: str) -> StagedHandle:
+        """Write rows whose keys must not be there yet.
+
+        Raises:
+            StorageError: condition ``precondition`` when one is.
+        """
 
     @abstractmethod
     def stage_upsert(self, handle: SnapshotHandle, rows: pa.Table, *, key: str) -> StagedHandle:
@@ -93,14 +146,40 @@ class TableStorage(Sealed, ABC):
         """Write rows that replace the whole table; no rows make it empty."""
 
     @abstractmethod
-    def stage_delete(self, handle: SnapshotHandle, keys: pa.Array, *, key: str) -> StagedHandle | None:
-        """Mark rows by key as deleted; None when none of them is there, so that no empty version appears."""
+    def stage_delete(self, handle: SnapshotHandle, predicate: pc.Expression) -> StagedHandle | None:
+        """Mark rows as deleted; None when none matches, so that no empty version appears."""
+
+    @abstractmethod
+    def stage_delete_keys(self, handle: SnapshotHandle, keys: pa.Array, *, key: str) -> StagedHandle | None:
+        """As ``stage_delete``, by key."""
+
+    @abstractmethod
+    def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle:
+        """Build indexes over the rows that none of theirs covers yet."""
+
+    # ── committing: a version that nobody sees until a publish names it ──────────────────────────────────────
+
+    @abstractmethod
+    def commit_create(self, staged: StagedHandle) -> SnapshotHandle:
+        """Make a table of what ``stage_create`` wrote.
+
+        Raises:
+            StorageError: condition ``precondition`` when another creator was first; its table is untouched.
+        """
 
     @abstractmethod
     def commit_exact(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> SnapshotHandle:
         """Make one version that is the handle's version plus the staged writes and nothing else.
 
-        The version is readable by its pin and visible to nobody until a publish names it.
+        It never loses: what others left on the table meanwhile is stepped over, not built upon.
+        """
+
+    @abstractmethod
+    def fork(self, handle: SnapshotHandle, branch: str) -> SnapshotHandle:
+        """Give this version a physical branch of its own, under a name that was never used before.
+
+        Raises:
+            StorageError: condition ``precondition`` when the name is taken.
         """
 
 

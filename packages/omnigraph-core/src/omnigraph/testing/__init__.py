@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         StorageRaceContract,
         WriteIfMatchContract,
         WriteIfMatchRaceContract,
+        contract_for,
     )
 
 _HOME = {
@@ -30,6 +31,7 @@ _HOME = {
     "StorageRaceContract": "storage_contract",
     "WriteIfMatchContract": "storage_contract",
     "WriteIfMatchRaceContract": "storage_contract",
+    "contract_for": "storage_contract",
 }
 
 __all__ = [
@@ -43,6 +45,7 @@ __all__ = [
     "StorageRaceContract",
     "WriteIfMatchContract",
     "WriteIfMatchRaceContract",
+    "contract_for",
 ]
 
 

@@ -1,15 +1,16 @@
 """The pytest plugin behind the contracts: a clause runs as written, or its deviation is declared.
 
 pytest imports this module in every run of every environment that has core, so it imports pytest and the standard
-library only. Contract classes are recognised by the attribute ``__omnigraph_contract__``.
+library only. Contract classes are recognised by where they are defined.
 
 Refused, as usage errors: overriding a clause without ``deviates``; ``test_x = None``; skip, skipif or xfail on a
-clause, a contract class or its module. A clause that skips while it runs fails.
+clause, a contract class or its module; taking a class out of collection. A clause that skips while it runs fails.
 """
 
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Generator, Iterator
 from typing import Any
 
@@ -18,6 +19,8 @@ import pytest
 pytest.register_assert_rewrite("omnigraph.testing.storage_contract")
 
 _EVASIONS = ("skip", "skipif", "xfail")
+_FIXED = frozenset({"race", "__test__", "__omnigraph_contract__"})
+"""What a backend's class may not touch: how races are run, and whether clauses are collected at all."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -32,7 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Generator[None, Any, Any]:
     """Judge a class that runs a contract before its clauses are collected."""
-    if inspect.isclass(obj) and _is_contract(obj) and not _is_contract_itself(obj):
+    if inspect.isclass(obj) and _is_contract(obj) and not _is_ours(obj):
         problems = list(_hollowed_clauses(obj))
         if problems:
             raise pytest.UsageError(
@@ -66,21 +69,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Turn a skip inside a clause, or inside a fixture of one, into a failure."""
+    """Turn a skip or an undeclared expected failure, in a clause or a fixture of one, into a failure."""
     report = yield
-    if report.skipped and _is_clause(item) and not hasattr(report, "wasxfail"):
+    is_declared = item.get_closest_marker("deviates") is not None and hasattr(report, "wasxfail")
+    if report.skipped and _is_clause(item) and not is_declared:
         report.outcome = "failed"
         report.longrepr = f"{item.nodeid} was skipped while it ran: a contract clause may not be skipped."
+        # Else pytest would still count it as an expected failure.
+        vars(report).pop("wasxfail", None)
     return report
 
 
 def _is_contract(cls: type) -> bool:
-    return getattr(cls, "__omnigraph_contract__", False) is True
+    return any(_is_ours(base) for base in cls.__mro__)
 
 
-def _is_contract_itself(cls: type) -> bool:
-    """Whether the class is one of ours and not a backend's subclass of it."""
-    return cls.__module__.startswith("omnigraph.testing.storage_contract")
+def _is_ours(cls: type) -> bool:
+    """Whether the class is one of the contract itself: found where it says it was defined, and not only named so."""
+    home = sys.modules.get(cls.__module__)
+    return (
+        cls.__module__.startswith("omnigraph.testing.storage_contract")
+        and "__omnigraph_contract__" in dir(cls)
+        and getattr(home, cls.__name__, None) is cls
+    )
 
 
 def _is_clause(item: pytest.Item) -> bool:
@@ -89,12 +100,13 @@ def _is_clause(item: pytest.Item) -> bool:
 
 
 def _hollowed_clauses(cls: type) -> Iterator[str]:
-    """Clauses that a class of the backend's overrides without saying why."""
-    ours = [base for base in cls.__mro__ if _is_contract(base) and _is_contract_itself(base)]
+    """Clauses that a class of the backend's overrides without saying why, and what else would silence them."""
+    ours = [base for base in cls.__mro__ if _is_ours(base)]
     clauses = {name for base in ours for name in vars(base) if name.startswith("test")}
     for base in cls.__mro__:
-        if base in ours:
+        if base in ours or base is object:
             continue
+        yield from (f"{name} may not be set" for name in _FIXED & set(vars(base)))
         for name in clauses & set(vars(base)):
             override = vars(base)[name]
             marks = getattr(override, "pytestmark", [])
@@ -107,7 +119,10 @@ def _hollowed_clauses(cls: type) -> Iterator[str]:
 def _deviation(item: pytest.Item, mark: pytest.Mark) -> tuple[str, Any]:
     reason = mark.args[0] if mark.args else mark.kwargs.get("reason")
     raises = mark.kwargs.get("raises")
-    is_error = inspect.isclass(raises) and issubclass(raises, BaseException)
+    # An error that every failure is says nothing about this one.
+    is_error = (
+        inspect.isclass(raises) and issubclass(raises, BaseException) and raises not in (BaseException, Exception)
+    )
     if not isinstance(reason, str) or not reason.strip() or not is_error:
         raise pytest.UsageError(
             f'{item.nodeid}: a deviation says why and what it raises: @pytest.mark.deviates("reason", raises=TheError)'

@@ -10,11 +10,13 @@ import math
 import multiprocessing
 import pickle
 import secrets
+import sys
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Final, Literal, TypeVar
@@ -51,7 +53,7 @@ class RaceReport:
     @property
     def is_exact(self) -> bool:
         """Whether every round had exactly one winner, whose bytes are there, and every writer got an answer."""
-        return not self.errors and not self.wrong_rounds
+        return bool(self.winners) and not self.errors and not self.wrong_rounds
 
     def summary(self) -> str:
         """One line: who raced for how many objects, and how it ended."""
@@ -141,7 +143,7 @@ def _race(
     else:
         course = _Course(threading.Barrier(writers), SimpleNamespace(value=len(keys)))
         pool = ThreadPoolExecutor(writers)
-    with pool:
+    with pool, _eager_threads():
         sent = course if place == "threads" else None
         running = [
             pool.submit(_write_rounds, packed, contest, keys, writer, seconds, sent) for writer in range(writers)
@@ -152,6 +154,17 @@ def _race(
             # An interrupt ends the race now and not after the rounds that are left.
             course.gate.abort()
             raise
+
+
+@contextmanager
+def _eager_threads() -> Iterator[None]:
+    """Let threads take turns after microseconds: else most of them finish before another one gets to run."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        yield
+    finally:
+        sys.setswitchinterval(before)
 
 
 def _write_rounds(

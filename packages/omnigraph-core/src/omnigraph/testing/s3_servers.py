@@ -44,7 +44,7 @@ EXTERNAL_BUCKET: Final = "OMNIGRAPH_TEST_S3_BUCKET"
 
 REGION: Final = "us-east-1"
 _START_SECONDS: Final = 60.0
-_STOP_SECONDS: Final = 2.0
+_STOP_SECONDS: Final = 0.5
 _START_ATTEMPTS: Final = 3
 
 # The subshell holds the read end of a pipe whose write end is ours. When this process ends, however it ends, the pipe

@@ -44,6 +44,8 @@ class ContractClauses:
         """Race as this class has it, at the sizes of this run."""
         shared = Capability.SHARED_BETWEEN_PROCESSES in self.capabilities
         place = self.race_place or ("processes" if shared else "threads")
+        assert self.race_writers > 1, "a race needs two writers"
+        assert self.race_rounds > 0, "a race needs a round"
         return run_race(adapter, contest, writers=self.race_writers, rounds=self.race_rounds, place=place)
 
     def at_root(self, adapter: StorageAdapter, root: StorageUri) -> StorageAdapter:

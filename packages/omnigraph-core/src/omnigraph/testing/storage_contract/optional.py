@@ -10,6 +10,8 @@ import threading
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import ClassVar
 
+import pytest
+
 from omnigraph.storage import Capability, StorageAdapter
 from omnigraph.testing.storage_contract.clauses import ContractClauses, reopened
 
@@ -39,6 +41,14 @@ class WriteIfMatchContract(ContractClauses):
         assert adapter.write_if_match(key, b"three", stale) is None
         assert self.peek(adapter, "object") == b"two"
 
+    @pytest.mark.parametrize("token", ["*", "0", '"0"', "no-such-token", "W/*"])
+    def test_a_token_that_was_never_given_changes_nothing(self, adapter: StorageAdapter, token: str) -> None:
+        adapter.write(adapter.key("object"), b"one")
+        assert adapter.write_if_match(adapter.key("object"), b"two", token) is None
+        assert self.peek(adapter, "object") == b"one"
+        assert adapter.write_if_match(adapter.key("missing"), b"two", token) is None
+        assert self.peek(adapter, "missing") is None
+
     def test_a_missing_object_is_not_created(self, adapter: StorageAdapter) -> None:
         key = adapter.key("object")
         adapter.write(key, b"one")
@@ -51,7 +61,7 @@ class WriteIfMatchContract(ContractClauses):
 class WriteIfMatchRaceContract(ContractClauses):
     """C15: swappers race with one token."""
 
-    contract_of: ClassVar[Capability] = Capability.WRITE_IF_MATCH
+    contract_of: ClassVar[str] = "races of write_if_match"
 
     def test_of_many_swappers_with_one_token_exactly_one_wins(self, adapter: StorageAdapter) -> None:
         report = self.race(adapter, "replace")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 import pickle
 from dataclasses import replace
+from inspect import isclass
 
 import pytest
 
@@ -117,10 +117,15 @@ class PromiseClauses(ContractClauses):
                 adapter.write_if_match(key, b"2", token)
             assert self.peek(adapter, "object") == b"1"
 
-    def test_every_declared_capability_has_its_contract_in_this_module(self, request: pytest.FixtureRequest) -> None:
-        classes = [each for each in vars(request.module).values() if inspect.isclass(each)]
-        tested = {getattr(each, "contract_of", None) for each in classes if each.__name__.startswith("Test")}
-        assert self.capabilities <= tested, f"no contract class for {sorted(self.capabilities - tested)}"
+    def test_races_and_declared_capabilities_have_their_contracts_in_this_module(
+        self, request: pytest.FixtureRequest
+    ) -> None:
+        classes = [each for name, each in vars(request.module).items() if name.startswith("Test") and isclass(each)]
+        tested = {vars(base).get("contract_of") for each in classes for base in each.__mro__}
+        needed = {"races", *self.capabilities}
+        if Capability.WRITE_IF_MATCH in needed:
+            needed.add("races of write_if_match")
+        assert needed <= tested, f"no contract class for {sorted(map(str, needed - tested))}"
 
     def test_lance_keeps_a_table_where_the_adapter_says(self, adapter: StorageAdapter) -> None:
         # Only omnigraph.tables imports lance, and only the clause that needs it pays for it.
