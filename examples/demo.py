@@ -1,95 +1,266 @@
-"""A walk through the storage layer on all three backends: in memory, on disk, and on an S3 server on loopback.
+"""The storage layer at work in three places: in memory, on disk, and on an S3 server that runs on this machine.
+
+Each chapter states one promise and tries it in every place. An outcome that is not as it must be ends the demo with
+exit code 1. Everything happens in a temporary directory and on loopback, and is gone afterwards.
 
 Run it with: tox run -e demo
 """
 
 from __future__ import annotations
 
-import json
+import shlex
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NoReturn
 
+import omnigraph
+from omnigraph.errors import OmnigraphError, ReadOnlyError, StorageError
 from omnigraph.plugins import open_adapter
-from omnigraph.storage import StorageAdapter
+from omnigraph.storage import ObjectKey, StorageAdapter, parse_uri, verify_honesty
+from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.testing.races import run_race
 from omnigraph.testing.s3_servers import run_s3_server
-from omnigraph.testing.storage_check import check_storage
+
+OMNIGRAPH = Path(sys.executable).parent / "omnigraph"
+WRITERS, ROUNDS = 4, 20
+
+_outcomes = 0
+
+
+@dataclass(frozen=True)
+class Place:
+    """One of the three, open for reading and writing."""
+
+    name: str
+    store: StorageAdapter
+    writers_are: Literal["threads", "processes"]
+
+
+class ForgetfulAdapter(MemoryAdapter):
+    """A store like some servers that speak S3: it takes the condition "only if absent" and ignores it."""
+
+    def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
+        self._write(key, data)
+        return True
 
 
 def main() -> None:
-    """Show the command line, then each backend at work."""
-    run_omnigraph("version")
-    run_omnigraph("plugins")
-    with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder, s3_place() as (s3_uri, s3_options):
-        local_uri = str(Path(folder) / "team graph")
-        places: tuple[tuple[str, str, dict[str, Any]], ...] = (
-            ("in memory", "memory://demo/graph", {}),
-            ("on disk", local_uri, {}),
-            ("on a real S3 server, a process on loopback", s3_uri, s3_options),
+    """Six promises, each in every place, and the command that tries them on a place of your own."""
+    print(
+        f"OmniGraph {omnigraph.__version__}, the storage layer. A branch of a graph is one small object; who moves it"
+    )
+    print("publishes. So everything rests on a few promises about small objects, kept alike in three places.")
+    print("The S3 server is ministack, a process on this machine.\n")
+    with open_places() as places:
+        for place in places:
+            print(f"    {place.name:<17}  {place.store.root}")
+        show_create(places)
+        show_replace(places)
+        show_race(places)
+        show_tables(places)
+        show_reading(places)
+        show_liar()
+        show_check(places[1])
+    show_next()
+
+
+# ── the promises ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def show_create(places: list[Place]) -> None:
+    """One name is created once."""
+    chapter("A name is taken once", "Two writers create the branch refs/main. The second one must be told no.")
+    for place in places:
+        main_branch = place.store.key("refs/main")
+        first = place.store.write_if_absent(main_branch, b"commit 1")
+        second = place.store.write_if_absent(main_branch, b"commit 1, by somebody else")
+        must(
+            first and not second and place.store.read(main_branch) == b"commit 1",
+            place,
+            "first create: done; second create: refused, as it must be",
+            f"the two creates were told {first} and {second}",
         )
-        for title, uri, options in places:
-            heading(f"{title}: {uri}")
-            with open_adapter(uri, options=options) as adapter:
-                walk(adapter)
-            check(uri, options)
-        run_omnigraph("storage", "check", local_uri)
 
 
-def walk(adapter: StorageAdapter) -> None:
-    """Claim, replace, race, list: what publishing a graph rests on."""
-    branch = adapter.key("_refs/branches/main.json")
-    first, second = json.dumps({"head": "c1"}).encode(), json.dumps({"head": "c2"}).encode()
-    say("create a branch reference", adapter.write_if_absent(branch, first))
-    say("create it again", adapter.write_if_absent(branch, second))
+def show_replace(places: list[Place]) -> None:
+    """A replacement counts only against the version that was read."""
+    chapter(
+        "Nobody's commit is lost",
+        "Two writers read refs/main, then both move it. The slower one must be told no: what it read is old.",
+    )
+    for place in places:
+        main_branch = place.store.key("refs/main")
+        read_by_both = place.store.read_versioned(main_branch)
+        moved = place.store.write_if_match(main_branch, b"commit 2", read_by_both.token)
+        late = place.store.write_if_match(main_branch, b"commit 2, by somebody else", read_by_both.token)
+        must(
+            moved is not None and late is None and place.store.read(main_branch) == b"commit 2",
+            place,
+            "first writer: moved it to commit 2; slower writer: refused, as it must be",
+            f"the two writers were told {moved} and {late}",
+        )
 
-    seen = adapter.read_versioned(branch)
-    say("move it with the token that was read", adapter.write_if_match(branch, second, seen.token) is not None)
-    say("move it with the token that is now stale", adapter.write_if_match(branch, first, seen.token) is not None)
-    say("it reads back as", json.loads(adapter.read_text(branch)))
 
-    report = run_race(adapter, "replace", writers=8, rounds=5)
-    say("8 writers race 5 times with one token; one winner each time", report.is_exact)
+def show_race(places: list[Place]) -> None:
+    """The same with many writers at once."""
+    chapter("One winner, also when all come at once", f"{WRITERS} writers start together, {ROUNDS} times over.")
+    for place in places:
+        report = run_race(place.store, "replace", writers=WRITERS, rounds=ROUNDS, place=place.writers_are)
+        must(
+            report.is_exact,
+            place,
+            f"{WRITERS} {place.writers_are}, {ROUNDS} rounds: one winner each time, and its bytes are there",
+            f"not one winner each time: {report.winners} {report.errors[:3]}",
+        )
 
-    adapter.write(adapter.key("__schema/ab12.pg"), b"node Person { name: String @key }")
-    say("objects", sorted(map(str, adapter.list())))
-    say("Lance keeps tables at", adapter.lance_location(adapter.key("nodes/person")).uri)
+
+def show_tables(places: list[Place]) -> None:
+    """Lance keeps tables beside the objects; its versions stay readable."""
+    # Importing Lance takes longer than the demo so far.
+    import lance
+    import pyarrow as pa
+
+    chapter(
+        "Tables live in the same place",
+        "The adapter says where; Lance creates a table of people there, then adds a row. Both versions stay.",
+    )
+    ada_and_grace = pa.table({"name": ["Ada", "Grace"], "born": [1815, 1906]})
+    alan = pa.table({"name": ["Alan"], "born": [1912]})
+    for place in places:
+        location = place.store.lance_location(place.store.key("nodes/person"))
+        options = dict(location.storage_options)
+        lance.write_dataset(ada_and_grace, location.uri, mode="create", storage_options=options)
+        lance.write_dataset(alan, location.uri, mode="append", storage_options=options)
+        versions = [lance.dataset(location.uri, version=number, storage_options=options) for number in (1, 2)]
+        before, after = (version.to_table().to_pylist() for version in versions)
+        must(
+            before == ada_and_grace.to_pylist() and after == before + alan.to_pylist(),
+            place,
+            f"{location.uri}\n{' ' * 25}version 1: {people(before)}; version 2: {people(after)}",
+            f"Lance read back {before} and {after}",
+        )
 
 
-def check(uri: str, options: dict[str, Any]) -> None:
-    """The same check that ``omnigraph storage check`` runs."""
-    for step in check_storage(uri, options=options, writers=4, rounds=5):
-        say(f"check {step.name}", "passed" if step.passed else "FAILED")
-        if step.error is not None:
-            raise step.error
+def show_reading(places: list[Place]) -> None:
+    """A reader cannot change anything."""
+    chapter("A reader is only a reader", 'Opened with mode="r", the adapter must refuse to delete refs/main.')
+    for place in places:
+        with open_adapter(str(place.store.root), options=place.store.options, mode="r") as reader:
+            main_branch = reader.key("refs/main")
+            try:
+                reader.delete(main_branch)
+            except ReadOnlyError:
+                was_refused = True
+            else:
+                was_refused = False
+            must(
+                was_refused and reader.read_if_exists(main_branch) is not None,
+                place,
+                "delete: refused, as it must be; refs/main is still there",
+                "the delete was let through",
+            )
+
+
+def show_liar() -> None:
+    """A store that ignores conditions is found out before it is used."""
+    chapter(
+        "A store that lies is found out",
+        "Some servers take the condition of a write and ignore it. A store of that kind, made here, must be refused.",
+    )
+    liar = ForgetfulAdapter(parse_uri("memory://forgetful/graph"))
+    try:
+        verify_honesty(liar)
+    except StorageError as error:
+        print(f"    ✓ refused, as it must be: {error.message}", flush=True)
+        count()
+    else:
+        give_up("the lying store was accepted")
+
+
+def show_check(place: Place) -> None:
+    """The command that tries a place."""
+    command = ["omnigraph", "storage", "check", str(place.store.root), "--rounds", "20"]
+    chapter("Your own disk or bucket", "One command tries these promises at any place, and cleans up behind itself:")
+    print(f"    $ {shlex.join(command)}", flush=True)
+    done = subprocess.run([OMNIGRAPH, *command[1:]], capture_output=True, encoding="utf-8", check=False)
+    print("".join(f"    {line}\n" for line in done.stdout.splitlines()), end="", flush=True)
+    if done.returncode != 0:
+        give_up(f"the check ended with code {done.returncode}: {done.stderr}")
+    count()
+
+
+def show_next() -> None:
+    """What was shown and where to go."""
+    here = Path.cwd()
+    command = OMNIGRAPH.relative_to(here) if OMNIGRAPH.is_relative_to(here) else OMNIGRAPH
+    print(f"\nAll {_outcomes} outcomes are as they must be. Try next:\n")
+    for what, why in (
+        (f"{command} storage check graph.omni", "the same on a place of yours; s3://bucket/graph works too"),
+        (f"{command} plugins", "the backends that are installed, and their options"),
+        ("docs/how-to/write-a-storage-backend.md", "a backend of your own; the smallest one has six methods"),
+        ("tox run", "everything that must hold, tested"),
+    ):
+        print(f"    {what}\n        {why}")
+
+
+# ── the places ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @contextmanager
-def s3_place() -> Iterator[tuple[str, dict[str, Any]]]:
-    """A bucket on an S3 server that lives as long as the demo, and the options that reach it."""
-    with run_s3_server("ministack") as server:
-        yield f"s3://{server.create_bucket('demo')}/graph", server.options()
+def open_places() -> Iterator[list[Place]]:
+    """The three, for as long as the demo runs."""
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="omnigraph-demo-"))
+        server = stack.enter_context(run_s3_server("ministack"))
+        s3_uri = f"s3://{server.create_bucket('demo')}/graph"
+        yield [
+            Place("in memory", stack.enter_context(open_adapter("memory://demo/graph")), "threads"),
+            Place("on disk", stack.enter_context(open_adapter(Path(folder) / "team graph")), "processes"),
+            Place(
+                "on S3 (ministack)", stack.enter_context(open_adapter(s3_uri, options=server.options())), "processes"
+            ),
+        ]
 
 
-def run_omnigraph(*arguments: str) -> None:
-    """Run the command as a person would."""
-    heading(" ".join(("$ omnigraph", *arguments)))
-    subprocess.run([str(Path(sys.executable).parent / "omnigraph"), *arguments], check=True)
+# ── what is printed ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def heading(text: str) -> None:
-    """Print a line that parts the walk."""
-    print(f"\n── {text} {'─' * max(2, 100 - len(text))}", flush=True)
+def chapter(promise: str, what: str) -> None:
+    """Print a promise and how it is tried."""
+    print(f"\n── {promise} {'─' * max(2, 100 - len(promise))}\n   {what}\n", flush=True)
 
 
-def say(what: str, result: object) -> None:
-    """Print one thing that was done and what came of it."""
-    print(f"  {what}: {result}", flush=True)
+def must(holds: bool, place: Place, good: str, bad: str) -> None:
+    """Print an outcome; one that is not as it must be is the end."""
+    if not holds:
+        give_up(f"{place.name}: {bad}")
+    print(f"    ✓ {place.name:<17}  {good}", flush=True)
+    count()
+
+
+def count() -> None:
+    """One more outcome that is as it must be."""
+    global _outcomes
+    _outcomes += 1
+
+
+def give_up(why: str) -> NoReturn:
+    """Say what is wrong, loudly, and end with code 1."""
+    raise SystemExit(f"\n✗ NOT as it must be: {why}")
+
+
+def people(rows: list[dict[str, Any]]) -> str:
+    """Rows as a person reads them."""
+    return ", ".join(f"{row['name']} {row['born']}" for row in rows)
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except OmnigraphError as error:
+        give_up(str(error))

@@ -1,12 +1,21 @@
-"""The reference page of the command line is what the command line says of itself."""
+"""The reference page of the command line is what the command line says of itself, and what it prints."""
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
+from typing import Any
 
+import pytest
+from click.testing import CliRunner
+
+from omnigraph.errors import ErrorKind
+from omnigraph_cli.main import cli
 from omnigraph_cli.reference import reference_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+EXAMPLES = dict(re.findall(r"^\$ omnigraph (.*)\n(\{\n(?:.*\n)*?\}\n)", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 def test_the_reference_page_is_what_the_help_says() -> None:
@@ -24,3 +33,33 @@ def test_the_reference_page_has_every_verb() -> None:
         "## omnigraph storage check",
         "## omnigraph version",
     ]
+
+
+def test_the_reference_page_has_the_exit_code_of_every_kind_of_error() -> None:
+    listed = {
+        kind: int(code)
+        for code, kinds in re.findall(r"^\| (\d+) \| .* \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+        for kind in re.findall(r"`(\w+)`", kinds)
+    }
+    special = {"usage": 2, "invalid_input": 3, "interrupted": 130, "terminated": 143}
+    assert listed == dict.fromkeys([*ErrorKind, "internal"], 1) | special
+
+
+def test_the_reference_page_shows_a_document_of_every_verb_and_an_error() -> None:
+    assert [sorted(json.loads(document)) for document in EXAMPLES.values()] == [
+        ["error"],
+        ["release", "storage_interface"],
+        ["notes", "plugins"],
+        ["passed", "steps", "uri", "verdict"],
+    ]
+
+
+@pytest.mark.parametrize("words", EXAMPLES)
+def test_a_document_on_the_reference_page_is_what_the_command_prints(words: str) -> None:
+    shown = json.loads(EXAMPLES[words])
+    printed: dict[str, Any] = json.loads(CliRunner().invoke(cli, words.split()).stdout)
+    if "plugins" in shown:
+        # The page has the one plugin that everybody has.
+        assert shown["plugins"]
+        printed["plugins"] = [each for each in printed["plugins"] if each in shown["plugins"]]
+    assert printed == shown

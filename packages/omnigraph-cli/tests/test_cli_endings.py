@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import signal
 import subprocess
 import time
@@ -43,7 +44,8 @@ def test_without_a_verb_the_help_is_shown_and_the_usage_is_wrong(words: list[str
         (["zebra"], 'There is no command "zebra". There are: plugins, storage, version.'),
         (["storage", "chekc"], 'There is no command "chekc". Did you mean "check"?'),
         (["plugins", "one-too-many"], "one-too-many"),
-        (["version", "--jsom"], "--jsom"),
+        (["version", "--jsom"], 'There is no option "--jsom". Did you mean "--json"?'),
+        (["storage", "check", "memory://x", "--thread"], 'There is no option "--thread". Did you mean "--threads"?'),
         (["storage", "check"], "Missing argument 'URI'."),
     ],
 )
@@ -56,6 +58,29 @@ def test_wrong_usage_ends_with_2_and_says_what_is_right(words: list[str], expect
     assert expected in error
     assert help_line.startswith("help: Usage: omnigraph ")
     assert help_line.endswith("--help)")
+
+
+@pytest.mark.parametrize("words", [["--verbose", "plugins"], ["storage", "check", "x", "--verbose"]])
+def test_an_option_unlike_any_other_gets_no_guess(words: list[str]) -> None:
+    result = CliRunner().invoke(cli, words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith('error: There is no option "--verbose".\nhelp: ')
+
+
+@pytest.mark.parametrize(
+    ("words", "member"),
+    [
+        ("--json version", "release"),
+        ("version --json", "release"),
+        ("--json --version", "release"),
+        ("--json -q storage check memory://x --rounds 1", "verdict"),
+        ("-q storage --json check memory://x --rounds 1", "verdict"),
+    ],
+)
+def test_json_is_understood_before_the_verb_and_after_it(words: str, member: str) -> None:
+    result = CliRunner().invoke(cli, words.split())
+    assert member in json.loads(result.stdout)
+    assert result.stderr == ""
 
 
 def test_wrong_usage_is_told_as_json_when_json_was_asked_for() -> None:
@@ -88,6 +113,7 @@ def test_debug_shows_the_traceback(words: list[str], monkeypatch: pytest.MonkeyP
     assert result.exit_code == 1
     assert "Traceback (most recent call last)" in result.stderr
     assert "in _burst" in result.stderr
+    assert "--debug" not in result.stderr
 
 
 def test_an_unforeseen_exception_is_told_as_json_with_the_traceback_on_stderr(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -112,6 +138,8 @@ def test_debug_shows_the_cause_of_a_refusal_and_without_it_the_cause_is_named(
     assert long.returncode == 1
     assert "Traceback" in long.stderr
     assert "raise ImportError('the lock is rusty')" in long.stderr
+    assert "note: It was caused by ImportError.\n" in long.stderr
+    assert "--debug" not in long.stderr
 
 
 # ── output that cannot be written ────────────────────────────────────────────────────────────────────────────────────
@@ -155,7 +183,7 @@ def test_a_check_whose_reader_left_leaves_nothing_behind(omnigraph: Any, tmp_pat
     root.mkdir()
     reader, writer = os.pipe()
     os.close(reader)
-    with omnigraph.start("storage", "check", str(root), stdout=writer, stderr=subprocess.PIPE) as process:
+    with omnigraph.start("storage", "check", str(root), "--threads", stdout=writer, stderr=subprocess.PIPE) as process:
         os.close(writer)
         process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 141
@@ -180,35 +208,91 @@ def test_results_that_have_nowhere_to_go_are_a_failure(omnigraph: Any) -> None:
 # ── interrupts ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_an_interrupt_ends_with_130_and_without_a_traceback(
+HANGS = """
+def _write_if_absent(self, key, data):
+    open(os.environ["STARTED"], "w").close()
+    time.sleep(600)
+
+def _delete_prefix(self, prefix):
+    open(os.environ["CLEANED"], "w").close()
+    time.sleep(float(os.environ.get("CLEANING", "0")))
+"""
+
+
+def wait_for(path: Path, process: subprocess.Popen[bytes]) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not path.exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize(
+    ("sent", "code", "word"), [(signal.SIGINT, 130, "Interrupted"), (signal.SIGTERM, 143, "Terminated")]
+)
+@pytest.mark.parametrize("form", ["text", "json", "quiet"])
+def test_a_signal_ends_a_check_after_its_clean_up_with_a_code_of_its_own(
+    omnigraph: Any,
+    install_vault: Callable[[str], None],
+    tmp_path: Path,
+    sent: signal.Signals,
+    code: int,
+    word: str,
+    form: str,
+) -> None:
+    install_vault(HANGS)
+    started, cleaned = tmp_path / "started", tmp_path / "cleaned"
+    words = ["storage", "check", "vault://x"] + ([] if form == "text" else [f"--{form}"])
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with omnigraph.start(*words, **streams, STARTED=str(started), CLEANED=str(cleaned)) as process:
+        wait_for(started, process)
+        process.send_signal(sent)
+        stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    assert process.returncode == code
+    assert cleaned.exists()
+    told = f"{word}. What the check wrote is removed."
+    if form == "json":
+        error: dict[str, Any] = {"kind": word.lower(), "message": told, "help": None, "details": {}}
+        assert json.loads(stdout) == {"error": error}
+        assert stderr == b"storage check vault://x\n"
+    else:
+        header = "storage check vault://x\n" if form == "text" else ""
+        assert stderr.decode() == f"{header}error: {told}\n"
+        assert ("✓ reach" in stdout.decode()) is (form == "text")
+
+
+def test_a_clean_up_that_is_interrupted_itself_is_not_called_done(
     omnigraph: Any, install_vault: Callable[[str], None], tmp_path: Path
 ) -> None:
-    install_vault(
-        """
-        def _write_if_absent(self, key, data):
-            open(os.environ["STARTED"], "w").close()
-            time.sleep(600)
-
-        def _delete_prefix(self, prefix):
-            open(os.environ["CLEANED"], "w").close()
-        """
-    )
+    install_vault(HANGS)
     started, cleaned = tmp_path / "started", tmp_path / "cleaned"
-    with omnigraph.start(
-        "storage",
-        "check",
-        "vault://x",
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        STARTED=str(started),
-        CLEANED=str(cleaned),
-    ) as process:
-        deadline = time.monotonic() + PATIENCE_SECONDS
-        while not started.exists() and process.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.02)
-        process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=PATIENCE_SECONDS)
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    paths = {"STARTED": str(started), "CLEANED": str(cleaned), "CLEANING": "600"}
+    with omnigraph.start("-q", "storage", "check", "vault://x", **streams, **paths) as process:
+        for path in (started, cleaned):
+            wait_for(path, process)
+            process.send_signal(signal.SIGINT)
+        _, stderr = process.communicate(timeout=PATIENCE_SECONDS)
     assert process.returncode == 130
-    assert stderr.decode().split() == ["storage", "check", "vault://x", "(direct,", "remote)", "interrupted"]
-    assert "✓ backend" in stdout.decode()
-    assert cleaned.exists()
+    assert stderr.decode() == (
+        "error: Interrupted. The clean-up was interrupted too: remove what is left at vault://x below "
+        "__omnigraph_check_*.\n"
+    )
+
+
+def test_an_interrupt_on_a_terminal_is_told_on_a_line_of_its_own(
+    omnigraph: Any, install_vault: Callable[[str], None], tmp_path: Path
+) -> None:
+    install_vault(HANGS)
+    started, cleaned = tmp_path / "started", tmp_path / "cleaned"
+    terminal, its_end = pty.openpty()
+    words = ["-q", "storage", "check", "vault://x"]
+    paths = {"STARTED": str(started), "CLEANED": str(cleaned), "NO_COLOR": "1", "COLUMNS": "200"}
+    with omnigraph.start(*words, stdout=subprocess.DEVNULL, stderr=its_end, **paths) as process:
+        os.close(its_end)
+        wait_for(started, process)
+        process.send_signal(signal.SIGINT)
+        process.wait(PATIENCE_SECONDS)
+    seen = os.read(terminal, 65536).decode()
+    os.close(terminal)
+    assert seen == "\r\nerror: Interrupted. What the check wrote is removed.\r\n"

@@ -43,12 +43,41 @@ def test_the_text_lists_distribution_schemes_and_capabilities() -> None:
     result = CliRunner().invoke(cli, ["plugins"])
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
-    assert lines[:4] == [
-        f"✓ memory  omnigraph-core {CORE}  loaded",
+    start = lines.index(f"✓ memory  omnigraph-core {CORE}  loaded")
+    assert lines[start + 1 : start + 5] == [
         "    schemes       memory://",
         "    capabilities  atomic_rename, write_if_match",
         "    options       none",
+        "",
     ]
+
+
+def test_plugins_are_sorted_by_name_however_they_were_found(omnigraph: Any, install: Callable[..., None]) -> None:
+    for name in ("zebra", "ant", "lion"):
+        install(name, "")
+    names = [plugin["name"] for plugin in json.loads(omnigraph("plugins", "--json").stdout)["plugins"]]
+    assert {"zebra", "ant", "lion", "memory"} <= set(names)
+    assert names == sorted(names)
+
+
+def test_a_backend_for_paths_says_that_plain_paths_work() -> None:
+    assert "    schemes       file:// and plain paths\n" in CliRunner().invoke(cli, ["plugins"]).stdout
+
+
+def test_a_disabled_name_that_no_plugin_has_is_noted(omnigraph: Any, install: Callable[..., None]) -> None:
+    install("mine", "")
+    notes = [
+        'OMNIGRAPH_DISABLE_PLUGINS: "memory" is built in and cannot be disabled.',
+        'OMNIGRAPH_DISABLE_PLUGINS: no plugin is called "mien". Did you mean "mine"?',
+        'OMNIGRAPH_DISABLE_PLUGINS: no plugin is called "zzz".',
+    ]
+    text = omnigraph("plugins", OMNIGRAPH_DISABLE_PLUGINS="mien,zzz,memory")
+    assert text.returncode == 0
+    assert text.stdout.splitlines()[-3:] == [f"note: {note}" for note in notes]
+    document = omnigraph("plugins", "--json", OMNIGRAPH_DISABLE_PLUGINS="mien,zzz,memory")
+    assert json.loads(document.stdout)["notes"] == notes
+    for fine in ("mine", "*", ""):
+        assert json.loads(omnigraph("plugins", "--json", OMNIGRAPH_DISABLE_PLUGINS=fine).stdout)["notes"] == []
 
 
 def test_a_broken_plugin_is_listed_with_its_reason_and_the_others_still_work(
@@ -107,8 +136,13 @@ def test_options_are_listed_by_name_and_variable_and_never_by_value(
     install_vault("pass")
     values = {"VAULT_TOKEN": "open-sesame", "VAULT_REGION": "over-the-hills"}
     text, document = omnigraph("plugins", **values), omnigraph("plugins", "--json", **values)
-    assert "region  Where it is. [VAULT_REGION]" in text.stdout
-    assert "token   Opens it. [VAULT_TOKEN, secret]" in text.stdout
+    vault = text.stdout[text.stdout.index("vault") :].splitlines()
+    assert vault[3:7] == [
+        "    options       region  Where it is.",
+        "                          [VAULT_REGION]",
+        "                  token   Opens it.",
+        "                          [VAULT_TOKEN, secret]",
+    ]
     assert listed(document.stdout)["vault"]["backends"][0]["options"] == [
         {"name": "region", "help": "Where it is.", "kind": "text", "environment": ["VAULT_REGION"], "is_secret": False},
         {"name": "token", "help": "Opens it.", "kind": "text", "environment": ["VAULT_TOKEN"], "is_secret": True},

@@ -6,17 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph import testing
 from omnigraph.storage import StorageAdapter, parse_uri
+from omnigraph.testing import contract_for
 from omnigraph_storage_local.plugin import omnigraph_storage_backends
 
 (BACKEND,) = omnigraph_storage_backends()
 
 
-class LocalStore:
-    capabilities = BACKEND.capabilities
-    race_place = "processes"
-
+@contract_for(BACKEND)
+class TestLocal:
     @pytest.fixture(params=["plain path", "file URI"])
     def adapter(self, request: pytest.FixtureRequest, tmp_path: Path) -> StorageAdapter:
         root = tmp_path / "team graph #1 100%"
@@ -30,27 +28,3 @@ class LocalStore:
     def peek(self, adapter: StorageAdapter, name: str) -> bytes | None:
         path = Path(adapter.root.path, name)
         return path.read_bytes() if path.is_file() else None
-
-
-class TestRequired(LocalStore, testing.StorageAdapterContract):
-    pass
-
-
-class TestRaces(LocalStore, testing.StorageRaceContract):
-    pass
-
-
-class TestWriteIfMatch(LocalStore, testing.WriteIfMatchContract):
-    pass
-
-
-class TestWriteIfMatchRaces(LocalStore, testing.WriteIfMatchRaceContract):
-    pass
-
-
-class TestAtomicRename(LocalStore, testing.AtomicRenameContract):
-    pass
-
-
-class TestSharedBetweenProcesses(LocalStore, testing.SharedBetweenProcessesContract):
-    pass

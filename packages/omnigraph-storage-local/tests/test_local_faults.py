@@ -295,3 +295,16 @@ def test_a_directory_that_vanishes_without_end_is_a_transient_error(root: Path):
     assert caught.value.uri == str(root / "a" / "x")
     adapter.write(adapter.key("a/x"), b"1")
     assert adapter.read(adapter.key("a/x")) == b"1"
+
+
+def test_a_place_where_no_directory_can_ever_be_made_is_named(
+    adapter: LocalAdapter, root: Path, monkeypatch: pytest.MonkeyPatch
+):
+    root.mkdir()
+    # As /proc does: the parent is there, and yet the answer is "no such file or directory".
+    failing(monkeypatch, "mkdir", errno.ENOENT, when=lambda path: path.startswith(f"{root}/"))
+    for change in (adapter.write, adapter.write_if_absent):
+        error = configuration_error(lambda change=change: change(adapter.key("a/b/x"), b"1"))
+        assert error.message == f"Could not write {root}/a/b/x: no directory can be made in {root}."
+        assert error.help == "Nothing was written. Choose a place where directories can be made."
+    assert os.listdir(root) == []

@@ -163,3 +163,36 @@ def test_a_stopped_holder_makes_every_change_wait_and_fail_and_disturbs_no_reade
     assert adapter.write_if_match(x, b"new", token) is None
     adapter.write(x, b"new")
     assert adapter.read(x) == b"new"
+
+
+def test_a_deletion_that_meets_a_stopped_holder_halfway_says_that_a_part_is_gone(root: Path, children, monkeypatch):
+    adapter = LocalAdapter(parse_uri(root))
+    for name in ("x", "dir/y", "dir/deep/z"):
+        adapter.write(adapter.key(name), b"old")
+    stopping = StopsUnderTheLock(adapter.root)
+    remove = adapter._remove_directory
+    pids: list[int] = []
+
+    def remove_and_let_another_in(directory: str) -> None:
+        remove(directory)
+        # It waits for the lock, gets it when this directory is done, and stops with it.
+        pids.append(children.start(lambda: stopping.write(adapter.key("x"), b"from the stopped one")))
+
+    monkeypatch.setattr(adapter, "_remove_directory", remove_and_let_another_in)
+    hold = adapter._lock.hold
+
+    def hold_after_the_other(timeout_seconds: float, **named):
+        if pids:
+            children.wait_until_stopped(pids[0])
+        return hold(timeout_seconds, **named)
+
+    monkeypatch.setattr(adapter._lock, "hold", hold_after_the_other)
+    adapter.lock_timeout_seconds = 0.1
+    with pytest.raises(StorageError, match="another process holds it") as caught:
+        adapter.delete_prefix(adapter.key("dir"))
+    assert (caught.value.help or "").startswith(f"Only a part of what is below {root}/dir was deleted. A holder needs")
+    assert {str(key) for key in adapter.list()} == {"x", "dir/y"}
+    os.kill(pids[0], signal.SIGCONT)
+    assert children.wait(pids[0]) == 0
+    LocalAdapter(adapter.root).delete_prefix(adapter.key("dir"))
+    assert {str(key) for key in adapter.list()} == {"x"}

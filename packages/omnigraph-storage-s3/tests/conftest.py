@@ -1,7 +1,7 @@
 """Real S3 servers for the tests of this package, each started at most once, and adapters on roots of their own.
 
-``OMNIGRAPH_TEST_S3_ENDPOINT`` puts another server in the place of moto and ministack. Tests that need faults, or a
-server with a certain flaw, keep their own.
+``OMNIGRAPH_TEST_S3_ENDPOINT`` puts another server in the place of moto, ministack and seaweedfs. Tests that need
+faults, or a server with a certain flaw, keep their own.
 """
 
 from __future__ import annotations
@@ -9,58 +9,70 @@ from __future__ import annotations
 import dataclasses
 import secrets
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
 
 from omnigraph.storage import parse_uri
 from omnigraph.testing.fault_proxy import FaultProxy, run_fault_proxy
+from omnigraph.testing.s3_recipes import S3ServerName
 from omnigraph.testing.s3_servers import S3Server, external_s3_server, run_s3_server
+from omnigraph_storage_s3 import client
 from omnigraph_storage_s3.adapter import S3Adapter
 
 BUCKET = "omnigraph-tests"
 
 Open = Callable[..., S3Adapter]
+StartServer = Callable[[S3ServerName], S3Server]
 
 
 @pytest.fixture(scope="session")
-def external_server() -> S3Server | None:
-    return external_s3_server()
+def own_server() -> Iterator[StartServer]:
+    """Servers by name, each started when first asked for, with the bucket of the tests in it."""
+    running: dict[str, S3Server] = {}
+    with ExitStack() as stack:
+
+        def start(name: S3ServerName) -> S3Server:
+            if name not in running:
+                running[name] = stack.enter_context(run_s3_server(name))
+                running[name].create_bucket(BUCKET)
+            return running[name]
+
+        yield start
 
 
 @pytest.fixture(scope="session")
-def plain_server(external_server: S3Server | None) -> Iterator[S3Server]:
+def server_called(own_server: StartServer) -> StartServer:
+    """As ``own_server``; the external server, if one is given, stands in for all of them."""
+    external = external_s3_server()
+    if external is None:
+        return own_server
+    external.create_bucket(BUCKET)
+    return lambda _: external
+
+
+@pytest.fixture(scope="session")
+def plain_server(server_called: StartServer) -> S3Server:
     """A server for everything but races."""
-    if external_server is not None:
-        external_server.create_bucket(BUCKET)
-        yield external_server
-        return
-    with run_s3_server("moto") as server:
-        server.create_bucket(BUCKET)
-        yield server
+    return server_called("moto")
 
 
 @pytest.fixture(scope="session")
-def ministack() -> Iterator[S3Server]:
-    with run_s3_server("ministack") as server:
-        server.create_bucket(BUCKET)
-        yield server
-
-
-@pytest.fixture(scope="session")
-def racing_server(external_server: S3Server | None, request: pytest.FixtureRequest) -> S3Server:
+def racing_server(server_called: StartServer) -> S3Server:
     """A server whose conditional writes are atomic."""
-    server: S3Server = external_server or request.getfixturevalue("ministack")
-    server.create_bucket(BUCKET)
-    return server
+    return server_called("ministack")
 
 
 @pytest.fixture(scope="session")
-def rclone() -> Iterator[S3Server]:
+def ministack(own_server: StartServer) -> S3Server:
+    return own_server("ministack")
+
+
+@pytest.fixture(scope="session")
+def rclone(own_server: StartServer) -> S3Server:
     """A server that checks signatures and ignores conditions."""
-    with run_s3_server("rclone") as server:
-        server.create_bucket(BUCKET)
-        yield server
+    return own_server("rclone")
 
 
 @pytest.fixture(scope="session")
@@ -82,6 +94,12 @@ def proxy(_proxied_ministack: tuple[S3Server, FaultProxy]) -> Iterator[FaultProx
 def proxied(_proxied_ministack: tuple[S3Server, FaultProxy], proxy: FaultProxy) -> S3Server:
     """ministack as seen through ``proxy``."""
     return _proxied_ministack[0]
+
+
+@pytest.fixture
+def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Repeats come quickly, for tests in which every one of them is foreseen."""
+    monkeypatch.setattr(client, "FIRST_PAUSE_SECONDS", 0.005)
 
 
 @pytest.fixture

@@ -13,11 +13,14 @@ from omnigraph.storage import ObjectKey, verify_honesty
 from omnigraph.testing.fault_proxy import Fault, FaultProxy
 from omnigraph.testing.races import run_race
 from omnigraph.testing.s3_servers import S3Server
+from omnigraph_storage_s3 import client
 from omnigraph_storage_s3.adapter import S3Adapter
 from omnigraph_storage_s3.client import S3Client
 from omnigraph_storage_s3.conditional import NONCE
 
 Open = Callable[..., S3Adapter]
+
+pytestmark = pytest.mark.usefixtures("short_pauses")
 
 LOST = [Fault.LOSE_ANSWER, Fault.HIDE_ANSWER]
 """The effect has happened and the client does not know."""
@@ -275,6 +278,16 @@ def test_a_lost_answer_to_a_replacement_that_was_deleted_is_in_doubt(
     assert_unsettled(caught.value, store, key)
 
 
+@pytest.mark.parametrize("written", ["*", '"x", {}', "{},*", "{} {}", "{}\r\nx-amz-meta-more: 1"])
+def test_a_condition_that_several_objects_would_meet_is_no_token(store: S3Adapter, proxy: FaultProxy, written: str):
+    key = store.key("old")
+    token = store.read_versioned(key).token
+    proxy.clear()
+    assert store.write_if_match(key, b"mine", written.format(token, token)) is None
+    assert proxy.methods == ()
+    assert store.read(key) == b"old"
+
+
 # ── what may be repeated ─────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -335,6 +348,17 @@ def test_a_change_that_found_no_connection_is_sent_again(
     assert adapter.read(adapter.key("new")) == b"1"
 
 
+def test_pauses_grow_and_are_not_in_step(monkeypatch: pytest.MonkeyPatch):
+    waits: list[float] = []
+    monkeypatch.setattr(client, "FIRST_PAUSE_SECONDS", 0.1)
+    monkeypatch.setattr("time.sleep", waits.append)
+    for attempt in (1, 2) * 20:
+        client.pause(attempt)
+    first, second = set(waits[::2]), set(waits[1::2])
+    assert len(first) == len(second) == 20
+    assert 0.1 <= min(first) <= max(first) <= 0.2 <= min(second) <= max(second) <= 0.4
+
+
 def test_a_body_that_breaks_off_is_read_again(store: S3Adapter, proxy: FaultProxy):
     store.write(store.key("long"), b"x" * 100_000)
     proxy.clear()
@@ -358,7 +382,8 @@ def test_a_refusal_is_not_repeated(store: S3Adapter, proxy: FaultProxy):
     assert len(proxy.requests) == 1
 
 
-def test_a_slow_server_is_a_transient_failure(hasty: S3Adapter, proxy: FaultProxy):
+def test_a_slow_server_is_a_transient_failure(store: S3Adapter, open_s3: Open, proxied: S3Server, proxy: FaultProxy):
+    hasty = open_s3(proxied, str(store.root), read_timeout_seconds=0.2)
     proxy.inject(Fault.DELAY_ANSWER, times=3, seconds=4)
     with pytest.raises(StorageError) as caught:
         hasty.read(hasty.key("old"))

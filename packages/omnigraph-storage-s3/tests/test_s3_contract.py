@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -17,7 +16,8 @@ from botocore.session import Session
 
 from omnigraph import testing
 from omnigraph.storage import StorageAdapter, parse_uri
-from omnigraph.testing.s3_servers import S3Server, S3ServerName, external_s3_server, run_s3_server
+from omnigraph.testing.s3_recipes import S3ServerName
+from omnigraph.testing.s3_servers import S3Server
 from omnigraph_storage_s3.plugin import S3_BACKEND
 
 
@@ -31,37 +31,39 @@ class Place:
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[Callable[[S3ServerName], Place]]:
-    """Servers by name, each started when first asked for."""
-    running: dict[str, Place] = {}
-    with ExitStack() as stack:
+def place_on(server_called: Callable[[S3ServerName], S3Server]) -> Iterator[Callable[[S3ServerName], Place]]:
+    """The places by the names of their servers."""
+    known: dict[str, Place] = {}
 
-        def start(name: S3ServerName) -> Place:
-            if name not in running:
-                server = external_s3_server() or stack.enter_context(run_s3_server(name))
-                client = Session().create_client(
-                    "s3",
-                    endpoint_url=server.endpoint_url,
-                    region_name=server.region,
-                    aws_access_key_id=server.access_key_id,
-                    aws_secret_access_key=server.secret_access_key,
-                    aws_session_token=server.session_token,
-                    config=Config(read_timeout=10, s3={"addressing_style": "path"}),
-                )
-                stack.callback(client.close)
-                running[name] = Place(server, server.create_bucket("contract"), client)
-            return running[name]
+    def find(name: S3ServerName) -> Place:
+        if name not in known:
+            server = server_called(name)
+            client = Session().create_client(
+                "s3",
+                endpoint_url=server.endpoint_url,
+                region_name=server.region,
+                aws_access_key_id=server.access_key_id,
+                aws_secret_access_key=server.secret_access_key,
+                aws_session_token=server.session_token,
+                config=Config(read_timeout=10, s3={"addressing_style": "path"}),
+            )
+            known[name] = Place(server, server.create_bucket("contract"), client)
+        return known[name]
 
-        yield start
+    yield find
+    for place in known.values():
+        place.client.close()
 
 
 class S3Store:
     capabilities = S3_BACKEND.capabilities
+    # Each writer has connections of its own anyway; processes race in test_s3_conditional.
+    race_place = "threads"
     server_name: ClassVar[S3ServerName]
 
     @pytest.fixture
-    def adapter(self, started: Callable[[S3ServerName], Place]) -> Iterator[StorageAdapter]:
-        self.place = started(self.server_name)
+    def adapter(self, place_on: Callable[[S3ServerName], Place]) -> Iterator[StorageAdapter]:
+        self.place = place_on(self.server_name)
         root = parse_uri(f"s3://{self.place.bucket}/{secrets.token_hex(8)}/team graph")
         with S3_BACKEND.open(root, self.place.server.options()) as adapter:
             yield adapter

@@ -12,6 +12,7 @@ from botocore.parsers import ResponseParserError
 from omnigraph.errors import StorageCondition
 from omnigraph.storage.failures import condition_of
 from omnigraph_storage_s3 import errors
+from omnigraph_storage_s3.silence import explain_silence
 
 URL = {"endpoint_url": "http://h"}
 
@@ -139,3 +140,58 @@ def test_a_code_that_does_not_look_like_one_is_not_repeated():
 
 def test_an_answer_is_described_by_code_and_status():
     assert errors.describe_answer(answered(503, "SlowDown")) == "SlowDown with HTTP status 503"
+
+
+SIGNED = {"endpoint_url": "https://id:hush@h:9000/bucket/key?X-Amz-Signature=hush#hush"}
+
+
+@pytest.mark.parametrize(
+    ("error", "words", "move"),
+    [
+        (boto.NoCredentialsError(), "no credentials were found for https://store.example", "AWS_ACCESS_KEY_ID"),
+        (boto.PartialCredentialsError(provider="hush", cred_var="hush"), "only a part of the cred", "AWS_PROFILE"),
+        (boto.ProfileNotFound(profile="hush"), "there is no AWS profile", "AWS_PROFILE"),
+        (boto.CredentialRetrievalError(provider="hush", error_msg="hush"), "could not be fetched", "Sign in again"),
+        (boto.NoRegionError(), "the region of the bucket is missing", "AWS_REGION"),
+        (boto.ConfigParseError(path="hush", error="hush"), "the AWS configuration of this user", "AWS_CONFIG_FILE"),
+        (boto.ParamValidationError(report="hush"), "refused before it was sent", "name of the bucket"),
+        (boto.ProxyConnectionError(proxy_url="http://u:hush@p"), "the proxy on the way to https://store", "NO_PROXY"),
+        (boto.SSLError(**SIGNED, error="hush"), "the TLS handshake with https://h:9000 failed", "http://"),
+        (
+            aiohttp.ClientConnectorCertificateError(None, ssl.SSLCertVerificationError("hush")),  # type: ignore[arg-type]
+            "the certificate of https://store.example is not trusted",
+            "AWS_CA_BUNDLE",
+        ),
+        (boto.ConnectTimeoutError(**SIGNED), "https://h:9000 did not accept a connection in time", "reachable"),
+        (boto.ReadTimeoutError(**SIGNED), "https://h:9000 accepted the request and", "may have been made already"),
+        (TimeoutError("hush"), "https://store.example accepted the request and", "read_timeout_seconds"),
+        (refused_connection(), "http://h does not answer", "up and reachable at this address"),
+        (boto.EndpointConnectionError(**SIGNED), "https://h:9000 does not answer", "may have been made already"),
+        (boto.ConnectionClosedError(**SIGNED), "https://h:9000 closed the connection", "may have been made already"),
+        (aiohttp.ServerDisconnectedError("hush"), "https://store.example closed the conn", "may have been made"),
+        (ResponseParserError("hush"), "https://store.example answered with something that is not S3", "endpoint_url"),
+    ],
+    ids=_name,
+)
+def test_a_failure_without_an_answer_names_the_address_and_the_next_move(error: BaseException, words: str, move: str):
+    explained = explain_silence(error, "https://store.example/gateway")
+    assert explained is not None
+    assert words in explained[0]
+    assert move in explained[1]
+    assert "hush" not in " ".join(explained)
+    assert type(error).__name__ not in " ".join(explained)
+
+
+def test_only_scheme_host_and_port_of_a_url_are_shown():
+    def shown(url: str) -> str:
+        explained = explain_silence(boto.ReadTimeoutError(endpoint_url=url), "http://[")
+        assert explained is not None
+        return explained[0].partition(" accepted")[0]
+
+    assert shown("http://a:b@[::1]:9/x?y") == "http://[::1]:9"
+    assert shown("http://h/x") == "http://h"
+    assert shown("http://h:port/x") == "the store"
+
+
+def test_what_is_no_failure_of_the_clients_is_left_to_the_general_translation():
+    assert explain_silence(RuntimeError("x"), "http://h") is None

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import logging
+import os
 import socket
+import subprocess
+import sys
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +20,8 @@ from omnigraph.testing.s3_servers import S3Server
 from omnigraph_storage_s3.adapter import S3Adapter
 
 Open = Callable[..., S3Adapter]
+
+pytestmark = pytest.mark.usefixtures("short_pauses")
 
 VERBS: dict[str, Callable[[S3Adapter], object]] = {
     "read": lambda store: store.read(store.key("one")),
@@ -70,7 +76,65 @@ def test_a_closed_port_is_a_transient_failure(open_s3: Open, ministack: S3Server
             VERBS[verb](adapter)
     assert caught.value.condition is StorageCondition.TRANSIENT
     assert (caught.value.uri or "").startswith(str(adapter.root))
+    assert f"{nobody.endpoint_url} does not answer." in caught.value.message
     assert "Check that the store is up and reachable" in str(caught.value)
+
+
+def failure_of(adapter: S3Adapter) -> StorageError:
+    with pytest.raises(StorageError) as caught:
+        adapter.read(adapter.key("one"))
+    assert caught.value.uri == adapter.uri(adapter.key("one"))
+    return caught.value
+
+
+def test_missing_credentials_are_named_with_the_place_and_the_next_move(tmp_path: Path):
+    # In a process of its own: botocore looks for credentials in the environment and in the home directory.
+    script = (
+        "from omnigraph.plugins import open_adapter\n"
+        "store = open_adapter('s3://bucket/graph', options={'endpoint_url': 'http://127.0.0.1:9'}, mode='r')\n"
+        "try: store.read(store.key('one'))\n"
+        "except Exception as error: print(error.condition, error.message, error.help, sep='\\n')"
+    )
+    nowhere = {"HOME": str(tmp_path), "AWS_EC2_METADATA_DISABLED": "true", "PATH": os.environ["PATH"]}
+    shown = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=nowhere, timeout=60
+    )
+    condition, message, move = shown.stdout.splitlines()
+    assert condition == "configuration"
+    assert message == "Could not read s3://bucket/graph/one: no credentials were found for http://127.0.0.1:9."
+    assert move.startswith("Set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, choose a profile with AWS_PROFILE, or")
+
+
+def test_tls_with_a_server_that_has_none_says_to_write_http(open_s3: Open, ministack: S3Server):
+    secure = ministack.endpoint_url.replace("http://", "https://")
+    error = failure_of(open_s3(ministack, endpoint_url=secure))
+    assert error.condition is StorageCondition.CONFIGURATION
+    assert error.message.endswith(f": the TLS handshake with {secure} failed.")
+    assert "write its endpoint as http://" in (error.help or "")
+
+
+def test_a_host_that_nobody_knows_is_named(open_s3: Open, ministack: S3Server, monkeypatch: pytest.MonkeyPatch):
+    async def know_nobody(*_: object, **__: object) -> None:
+        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+
+    # Asked of no name server: the answer is the same for everybody.
+    monkeypatch.setattr("asyncio.base_events.BaseEventLoop.getaddrinfo", know_nobody)
+    error = failure_of(open_s3(ministack, endpoint_url="http://store.invalid:9000/gateway"))
+    assert error.condition is StorageCondition.TRANSIENT
+    assert error.message.endswith(": the host of http://store.invalid:9000 is not known.")
+    assert "endpoint_url" in (error.help or "")
+
+
+def test_a_proxy_that_is_not_there_is_told_from_a_store_that_is_not(
+    open_s3: Open, ministack: S3Server, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("HTTP_PROXY", "http://somebody:hush@127.0.0.1:9")
+    monkeypatch.setattr("botocore.utils.should_bypass_proxies", lambda url: False)
+    error = failure_of(open_s3(ministack))
+    assert error.condition is StorageCondition.TRANSIENT
+    assert error.message.endswith(f": the proxy on the way to {ministack.endpoint_url} made no connection.")
+    assert "NO_PROXY" in (error.help or "")
+    assert "hush" not in f"{error} {error.to_dict()}"
 
 
 SECRETS = {

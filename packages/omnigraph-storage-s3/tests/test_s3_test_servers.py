@@ -13,8 +13,11 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.storage import parse_uri
+from omnigraph.storage.options import resolve_options
 from omnigraph.testing import s3_servers
 from omnigraph.testing.s3_servers import S3ServerError, external_s3_server, run_s3_server
+from omnigraph_storage_s3.plugin import S3_BACKEND, S3_OPTIONS
 
 SERVERS = ["moto", "ministack", "seaweedfs", "rclone"]
 
@@ -84,6 +87,68 @@ def test_a_server_does_not_outlive_the_process_that_started_it():
     while s3_servers._answers(endpoint + "/"):
         assert time.monotonic() < deadline, f"{endpoint} still answers"
         time.sleep(0.05)
+
+
+def test_the_death_of_the_parent_takes_files_outside_the_servers_directory_too(tmp_path: Path):
+    residue, directory = tmp_path / "it's left.sock", tmp_path / "server"
+    residue.touch()
+    directory.mkdir()
+    script = (
+        "import os, signal, sys; from pathlib import Path\n"
+        "from omnigraph.testing.s3_recipes import Launch; from omnigraph.testing.s3_servers import _running\n"
+        "launch = Launch(command=['sleep', '60'], environment={}, ready_urls=(), residue=(Path(sys.argv[1]),))\n"
+        "with _running(launch, Path(sys.argv[2])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    killed = subprocess.run([sys.executable, "-c", script, str(residue), str(directory)], timeout=60, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    deadline = time.monotonic() + 20
+    while residue.exists() or directory.exists():
+        assert time.monotonic() < deadline, f"{os.listdir(tmp_path)} are left"
+        time.sleep(0.02)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_person_gets_a_server_and_the_variables_that_lead_to_it(number: signal.Signals):
+    command = [sys.executable, "-m", "omnigraph.testing.s3_servers", "ministack", "--bucket", "try-it"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        assert running.stderr is not None
+        assert running.stderr.readline() == "ministack serves s3://try-it until Ctrl-C.\n"
+        exports = "".join(running.stdout.readline() for _ in range(4))
+        # As a person would: a shell takes the lines, and what it starts gets these variables.
+        shell = subprocess.run(
+            ["/bin/sh", "-c", f"{exports}exec env"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={"PATH": os.environ["PATH"]},
+        )
+        variables = dict(line.split("=", 1) for line in shell.stdout.splitlines())
+        with S3_BACKEND.open(parse_uri("s3://try-it/graph"), resolve_options(S3_OPTIONS, {}, variables)) as store:
+            assert list(store.list()) == []
+        running.send_signal(number)
+        rest = running.communicate(timeout=60)
+    assert (running.returncode, rest) == (0, ("", ""))
+    assert not s3_servers._answers(variables["AWS_ENDPOINT_URL_S3"] + "/")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["minio"], 1, 'There is no S3 server called "minio" here. There are: ministack, moto, rclone, seaweedfs.'),
+        (["moto", "--bucket", "Mine!"], 2, "'Mine!' is no name for a bucket"),
+    ],
+)
+def test_a_command_that_cannot_be_followed_says_why(arguments: list[str], code: int, complaint: str):
+    command = [sys.executable, "-m", "omnigraph.testing.s3_servers", *arguments]
+    ended = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stdout) == (code, "")
+    assert complaint in ended.stderr
+
+
+def test_an_unknown_server_is_refused_with_the_names_there_are():
+    with pytest.raises(S3ServerError, match=r'no S3 server called "minio" here\. There are: ministack, moto'):
+        run_s3_server("minio").__enter__()  # type: ignore[arg-type]
 
 
 def test_a_missing_server_names_the_package_to_install(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

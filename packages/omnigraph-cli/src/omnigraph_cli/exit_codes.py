@@ -1,9 +1,14 @@
-"""How the command ends, in one place. A number that scripts rely on never changes its meaning."""
+"""How the command ends, in one place. A number that scripts rely on never changes its meaning.
+
+The kind of an error decides the number: those of ``omnigraph.errors``, and four that only a command line has.
+"""
 
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Self
+from typing import Final, Self
+
+from omnigraph.errors import ErrorKind
 
 
 class ExitCode(IntEnum):
@@ -24,3 +29,17 @@ class ExitCode(IntEnum):
     INVALID_INPUT = 3, "a URI or option value is wrong; nothing was done"
     INTERRUPTED = 130, "interrupted"
     PIPE_CLOSED = 141, "whoever read the output stopped reading"
+    TERMINATED = 143, "asked to end by SIGTERM"
+
+
+USAGE, INTERNAL, INTERRUPTED, TERMINATED = "usage", "internal", "interrupted", "terminated"
+
+CODE_OF_KIND: Final = {
+    **dict.fromkeys(map(str, ErrorKind), ExitCode.FAILED),
+    str(ErrorKind.INVALID_INPUT): ExitCode.INVALID_INPUT,
+    USAGE: ExitCode.USAGE,
+    INTERNAL: ExitCode.FAILED,
+    INTERRUPTED: ExitCode.INTERRUPTED,
+    TERMINATED: ExitCode.TERMINATED,
+}
+"""The exit code for every kind of error that ``--json`` can show."""

@@ -2,6 +2,7 @@
 
 Every failure leaves by one of the doors of ``_invoke``; nothing is swallowed and nothing but ``--debug`` shows a
 traceback. click's own ``main`` is not used because it answers a closed pipe and an interrupt with codes of its own.
+SIGTERM is an interrupt under another name, so that a verb cleans up before it ends.
 """
 
 from __future__ import annotations
@@ -9,17 +10,19 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import signal
 import sys
 from collections.abc import Sequence
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
 
-from omnigraph.errors import InvalidInputError, OmnigraphError
-from omnigraph_cli.exit_codes import ExitCode
+from omnigraph.errors import OmnigraphError
+from omnigraph_cli.exit_codes import CODE_OF_KIND, INTERRUPTED, TERMINATED, ExitCode
 from omnigraph_cli.lazy_group import LazyGroup
 from omnigraph_cli.output.results import ErrorResult, VersionResult
-from omnigraph_cli.session import OutputError, Session, global_options
+from omnigraph_cli.session import OutputError, Session, global_options, json_option
 
 PROGRAM = "omnigraph"
 COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
@@ -31,6 +34,10 @@ Examples:
   omnigraph storage check s3://bucket/graph --json
 """
 _EXIT_CODES = "\b\nExit codes:\n" + "\n".join(f"  {code:>3}  {code.meaning}" for code in ExitCode)
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM came: what is ready for an interrupt is ready for this."""
 
 
 class Program(LazyGroup):
@@ -73,6 +80,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"{_EXAMPLES}\n{_EXIT_CODES}",
 )
+@json_option
 @global_options
 @click.option(
     "-v",
@@ -97,7 +105,14 @@ def run() -> NoReturn:
         # A file name may hold bytes that are no text, and a terminal may not know every letter: neither is a crash.
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    # Whoever started us with SIGTERM ignored has a reason.
+    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+        signal.signal(signal.SIGTERM, _terminate)
     cli.main()
+
+
+def _terminate(_signal: int, _frame: FrameType | None) -> NoReturn:
+    raise Terminated
 
 
 def _execute(program: Program, words: list[str], name: str, extra: dict[str, Any]) -> int:
@@ -106,9 +121,9 @@ def _execute(program: Program, words: list[str], name: str, extra: dict[str, Any
         code = _invoke(program, words, name, session, extra)
         if sys.stdout is not None:
             sys.stdout.flush()
-    except (KeyboardInterrupt, click.Abort):
-        session.narrate("\ninterrupted")
-        return ExitCode.INTERRUPTED
+    except KeyboardInterrupt as error:
+        # Another one, while the first was being told.
+        return CODE_OF_KIND[_kind_of_interrupt(error)]
     except (OutputError, OSError) as error:
         cause = error if isinstance(error, OSError) else error.__cause__
         _abandon_output()
@@ -126,20 +141,29 @@ def _invoke(program: Program, words: list[str], name: str, session: Session, ext
             return int(program.invoke(ctx))
     except click.exceptions.Exit as leaving:
         return leaving.exit_code
-    except (click.Abort, OutputError, BrokenPipeError):
+    except (OutputError, BrokenPipeError):
         raise
+    except (KeyboardInterrupt, click.Abort) as error:
+        session.end_terminal_line()
+        return _fail(session, ErrorResult.of_interrupt(error, _kind_of_interrupt(error)), error)
     except click.ClickException as error:
         # The words were not understood, so the flag may not have been reached.
         session.as_json = session.as_json or "--json" in words
-        session.show_error(ErrorResult.of_usage(error), error)
-        return ExitCode.USAGE
+        return _fail(session, ErrorResult.of_usage(error), error)
     except OmnigraphError as error:
-        session.show_error(ErrorResult.of(error, session.clean), error)
-        return ExitCode.INVALID_INPUT if isinstance(error, InvalidInputError) else ExitCode.FAILED
+        return _fail(session, ErrorResult.of(error, session.clean, is_traced=session.debug), error)
     # Not ours and not foreseen: the person still gets a sentence, and the traceback is one flag away.
     except Exception as error:  # noqa: BLE001
-        session.show_error(ErrorResult.of_surprise(error, session.clean), error)
-        return ExitCode.FAILED
+        return _fail(session, ErrorResult.of_surprise(error, session.clean, is_traced=session.debug), error)
+
+
+def _fail(session: Session, result: ErrorResult, error: BaseException) -> ExitCode:
+    session.show_error(result, error)
+    return CODE_OF_KIND[result.kind]
+
+
+def _kind_of_interrupt(error: BaseException) -> str:
+    return TERMINATED if isinstance(error, Terminated) else INTERRUPTED
 
 
 def _abandon_output() -> None:

@@ -1,4 +1,4 @@
-"""The reference page of the command line, made from the help texts themselves.
+"""The reference page of the command line, made from the help texts and from what the commands print.
 
     python -m omnigraph_cli.reference > docs/reference/cli.md
 
@@ -7,12 +7,18 @@ A test compares the page with what this prints, so the two cannot drift apart.
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 from collections.abc import Iterator
+from dataclasses import fields
+from typing import Any, Final
 
 import click
 
-from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_cli.exit_codes import CODE_OF_KIND, ExitCode
 from omnigraph_cli.main import PROGRAM, cli
+from omnigraph_cli.output.results import OptionResult
 
 _WIDTH = 88
 
@@ -21,25 +27,82 @@ _INTRODUCTION = """\
 
 <!-- Made by `python -m omnigraph_cli.reference > docs/reference/cli.md`. Change the help texts, not this page. -->
 
-Install it: `pip install omnigraph-cli omnigraph-storage-local`. Results go to stdout, narration and errors to stderr.
-Colour is used on a terminal only, and not at all when `NO_COLOR` is set.
+Install it from a clone of the repository, until it is published:
 
-With `--json` a verb prints one JSON document on stdout. When it fails, the document is
-
-```json
-{"error": {"kind": "...", "message": "...", "help": "...", "details": {}}}
+```sh
+pip install ./packages/omnigraph-core ./packages/omnigraph-storage-local ./packages/omnigraph-cli
 ```
 
-where `kind` is one of the kinds in [errors](errors.md), or `usage` (the command line is wrong) or `internal` (a fault
-in OmniGraph or in a plugin). `help` is the next move, or null.
+Results go to stdout, narration and errors to stderr. Colour is used on a terminal only, and not at all when `NO_COLOR`
+is set. Values of secret storage options are replaced by `[hidden]` wherever they would be printed, unless they have
+fewer than 8 characters.
 """
+
+_VERSION: Final = ("version", "--json")
+_PLUGINS: Final = ("plugins", "--json")
+_CHECK: Final = ("storage", "check", "memory://scratch", "--writers", "2", "--rounds", "10", "--json")
+_WRONG: Final = ("storage", "check", "memory://", "--json")
 
 
 def reference_page() -> str:
     """The whole page, as Markdown."""
-    rows = "\n".join(f"| {code} | {code.meaning} |" for code in ExitCode)
-    codes = f"## Exit codes\n\n| code | meaning |\n|---|---|\n{rows}\n"
-    return "\n".join([_INTRODUCTION, codes, *_sections(cli, None, PROGRAM)])
+    return "\n".join([_INTRODUCTION, _exit_codes(), *_json_results(), *_sections(cli, None, PROGRAM)])
+
+
+def _exit_codes() -> str:
+    rows = []
+    for code in ExitCode:
+        kinds = ", ".join(f"`{kind}`" for kind, its_code in CODE_OF_KIND.items() if its_code is code)
+        rows.append(f"| {code} | {code.meaning} | {kinds} |\n")
+    return (
+        "## Exit codes\n\n"
+        "The `kind` of an error decides how the command ends. `usage` stands for a command line that is wrong,\n"
+        "`internal` for a fault in OmniGraph or in a plugin, `interrupted` and `terminated` for signals; the other\n"
+        "kinds are those of the [errors](errors.md). A check that does not pass ends with 1 as well, see below.\n\n"
+        "| code | meaning | kinds of error |\n|---|---|---|\n" + "".join(rows)
+    )
+
+
+def _json_results() -> Iterator[str]:
+    """A section for each form of document, with one that was printed just now."""
+    yield (
+        "## JSON results\n\n"
+        "With `--json`, before the verb or after it, a verb prints one JSON document on stdout. Documents may get\n"
+        "more members in later releases; those shown here stay.\n"
+    )
+    yield _example("An error", _WRONG, "`help` is the next move, or null. `details` holds facts that depend on `kind`.")
+    yield _example("The version", _VERSION, "`storage_interface` is the one a storage plugin must be written for.")
+    names = ", ".join(f"`{each.name}`" for each in fields(OptionResult))
+    yield _example(
+        "The plugins",
+        _PLUGINS,
+        "Every plugin is listed; here only one is shown. `status` is `loaded`, `disabled`, `failed` or `conflict`,\n"
+        f"and `reason` says why it is not `loaded`. Each of `options` has {names}.\n"
+        "`notes` tells of names in `OMNIGRAPH_DISABLE_PLUGINS` that disable nothing.",
+    )
+    yield _example(
+        "A check",
+        _CHECK,
+        "`verdict` is `passed`; `failed` when a step failed; or `unreachable` when it was the step `reach`, and then\n"
+        "nothing was written. `passed` is true for `passed` only. A check that did not pass is a result, not an\n"
+        "`error`: its exit code is 1, and the step that failed has `error` with the members of an error.",
+    )
+
+
+def _example(title: str, words: tuple[str, ...], explanation: str) -> str:
+    document = json.dumps(_document(words), indent=2)
+    return f"### {title}\n\n{explanation}\n\n```text\n$ {PROGRAM} {' '.join(words)}\n{document}\n```\n"
+
+
+def _document(words: tuple[str, ...]) -> dict[str, Any]:
+    """What the command prints, without plugins that are not everybody's."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        cli.main(["--quiet", *words])
+    document: dict[str, Any] = json.loads(printed.getvalue())
+    if words == _PLUGINS:
+        document["plugins"] = [each for each in document["plugins"] if each["distribution"] == "omnigraph-core"]
+    return document
 
 
 def _sections(command: click.Command, parent: click.Context | None, name: str) -> Iterator[str]:

@@ -4,7 +4,8 @@
     narration  → stderr: the line before acting, progress on a terminal, errors in text form
 
 Values that the session was told to hide reach neither: whatever text a plugin or a client library put together goes
-through ``clean`` on its way into a result, a message or a traceback.
+through ``clean`` on its way into a result, a message or a traceback. What OmniGraph itself says, such as the kind of an
+error or the place that was asked about, is never touched.
 """
 
 from __future__ import annotations
@@ -12,16 +13,23 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
+from urllib.parse import quote
 
 import click
 
 from omnigraph_cli.output.results import ErrorResult, Result
 
 Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+
+SHORTEST_HIDDEN: Final = 8
+"""A shorter value is a syllable of other words; hiding it spoils the text and tells what it is."""
+SHORTEST_HIDDEN_ANYWHERE: Final = 16
+"""No word is as long by chance; such a value is hidden even where letters touch it, as in ``%3Dvalue``."""
 
 
 class OutputError(Exception):
@@ -35,20 +43,25 @@ class Session:
         self.quiet = False
         self.debug = False
         self.as_json = False
-        self._hidden: tuple[str, ...] = ()
+        self._hidden: re.Pattern[str] | None = None
 
     # ── secrets ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def hide(self, values: Iterable[str]) -> None:
-        """Never print these values from now on."""
+    def hide(self, values: Iterable[str], *, keep: str) -> None:
+        """Never print these values from now on, as they are or percent-encoded, except inside ``keep``.
+
+        Values below ``SHORTEST_HIDDEN`` characters are left alone, those below ``SHORTEST_HIDDEN_ANYWHERE`` are hidden
+        where they stand as whole words.
+        """
+        forms = {form for value in values for form in (value, value.strip(), quote(value, safe=""))}
+        patterns = {form: _pattern(form) for form in forms if len(form) >= SHORTEST_HIDDEN}
+        patterns[keep] = f"(?P<kept>{re.escape(keep)})"
         # Longest first: a value may contain another one.
-        self._hidden = tuple(sorted({*self._hidden, *values} - {""}, key=len, reverse=True))
+        self._hidden = re.compile("|".join(patterns[form] for form in sorted(patterns, key=len, reverse=True)))
 
     def clean(self, text: str) -> str:
         """The text without the hidden values."""
-        for value in self._hidden:
-            text = text.replace(value, "[hidden]")
-        return text
+        return self._hidden.sub(lambda found: found["kept"] or "[hidden]", text) if self._hidden else text
 
     # ── results ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -82,7 +95,12 @@ class Session:
     def narrate(self, line: str) -> None:
         """Say on stderr what is about to happen, unless ``--quiet``."""
         if not self.quiet:
-            click.echo(self.clean(line), err=True)
+            click.echo(line, err=True)
+
+    def end_terminal_line(self) -> None:
+        """Let what follows start on a line of its own, behind the ``^C`` that a terminal shows."""
+        if sys.stderr is not None and sys.stderr.isatty():
+            click.echo(err=True)
 
     @contextlib.contextmanager
     def working(self, on_what: str) -> Iterator[None]:
@@ -95,7 +113,7 @@ class Session:
             if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
                 from omnigraph_cli.output.text import spinner
 
-                stack.enter_context(spinner(self.clean(on_what), sys.stderr))
+                stack.enter_context(spinner(on_what, sys.stderr))
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
             yield
 
@@ -119,6 +137,11 @@ class Session:
             print_text(result, sys.stderr)
 
 
+def _pattern(value: str) -> str:
+    whole = re.escape(value)
+    return whole if len(value) >= SHORTEST_HIDDEN_ANYWHERE else rf"(?<![^\W_]){whole}(?![^\W_])"
+
+
 def _remember(ctx: click.Context, param: click.Parameter, value: bool) -> None:
     if value:
         setattr(ctx.ensure_object(Session), str(param.name), True)
@@ -136,11 +159,13 @@ def global_options(command: Decorated) -> Decorated:
 
 
 def json_option(command: Decorated) -> Decorated:
-    """Add ``--json``."""
+    """Add ``--json``, which is understood before a verb and after it."""
     return click.option(
         "--json",
         "as_json",
         is_flag=True,
+        # Known before --version prints.
+        is_eager=True,
         expose_value=False,
         callback=_remember,
         help="Print one JSON document on stdout, errors too.",

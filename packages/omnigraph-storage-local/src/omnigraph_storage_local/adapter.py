@@ -32,7 +32,7 @@ from omnigraph.storage import (
 )
 from omnigraph_storage_local.durability import directories_above, sync_descriptor, sync_directory
 from omnigraph_storage_local.links import LinkSupport, deepest_existing, probe_hard_links
-from omnigraph_storage_local.locks import FileLock
+from omnigraph_storage_local.locks import NOTHING_SO_FAR, FileLock
 from omnigraph_storage_local.objects import (
     is_object,
     leads_to_object,
@@ -165,9 +165,11 @@ class LocalAdapter(StorageAdapter):
         if not prefix.is_root:
             self._delete(prefix)
         directories = self._directories(top)
+        so_far = NOTHING_SO_FAR
         for directory in reversed(directories):
             # One directory at a time, so that other writers never wait for a whole tree.
-            with suppress(FileNotFoundError), self._locked():
+            with suppress(FileNotFoundError), self._locked(so_far):
+                so_far = f"Only a part of what is below {top} was deleted."
                 self._remove_directory(directory)
         if directories:
             self._settled.clear()
@@ -219,15 +221,19 @@ class LocalAdapter(StorageAdapter):
 
         Raises:
             IsADirectoryError: a directory stands where the object is to be.
+            StorageError: ``configuration`` when its directory was never there to write into, ``transient`` when it
+                was and vanished each time.
         """
         path = self.uri(target)
         refuse_directory(path)
         # Whoever has lost already need not write and sync a file to learn it.
         if not allowed():
             return False
+        was_ready = False
         for _ in range(MAX_ATTEMPTS):
             try:
                 self._make_directories(os.path.dirname(path))
+                was_ready = True
                 self._reached(DIRECTORY_READY)
                 with incoming() as source, self._locked():
                     self._reached(LOCKED)
@@ -244,11 +250,19 @@ class LocalAdapter(StorageAdapter):
             self._settle(os.path.dirname(path))
             self._reached(DIRECTORY_SYNCED)
             return True
+        if not was_ready:
+            # Some file systems, /proc for one, refuse a new directory with "no such file".
+            raise StorageError(
+                f"Could not write {path}: no directory can be made in {deepest_existing(os.path.dirname(path))}.",
+                condition=StorageCondition.CONFIGURATION,
+                uri=path,
+                help="Nothing was written. Choose a place where directories can be made.",
+            )
         raise StorageError(
             f"Could not write {path}: its directory was made and was gone again, {MAX_ATTEMPTS} times in a row.",
             condition=StorageCondition.TRANSIENT,
             uri=path,
-            help="Nothing was written. Choose a place where directories can be made, or stop what removes this one.",
+            help="Nothing was written. Stop what removes it, or choose another place.",
         )
 
     @contextmanager
@@ -272,8 +286,8 @@ class LocalAdapter(StorageAdapter):
     def _reached(self, step: str) -> None:
         """Called at each of ``WRITE_STEPS``, for crash tests, which override it to die there."""
 
-    def _locked(self) -> AbstractContextManager[None]:
-        return self._lock.hold(self.lock_timeout_seconds)
+    def _locked(self, so_far: str = NOTHING_SO_FAR) -> AbstractContextManager[None]:
+        return self._lock.hold(self.lock_timeout_seconds, so_far=so_far)
 
     # ── directories ──────────────────────────────────────────────────────────────────────────────────────────
 

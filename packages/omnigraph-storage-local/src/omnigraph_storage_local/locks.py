@@ -26,6 +26,9 @@ from omnigraph.errors import StorageCondition, StorageError
 FIRST_WAIT_SECONDS: Final = 0.0002
 LONGEST_WAIT_SECONDS: Final = 0.005
 
+NOTHING_SO_FAR: Final = "This change was not made."
+"""What has happened when the lock of a change that needs it once is not free."""
+
 _NO_LOCKS_HERE: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
 
 
@@ -92,8 +95,10 @@ class FileLock:
         self.path = path
 
     @contextmanager
-    def hold(self, timeout_seconds: float) -> Iterator[None]:
+    def hold(self, timeout_seconds: float, *, so_far: str = NOTHING_SO_FAR) -> Iterator[None]:
         """Hold the lock for the length of a ``with`` block.
+
+        ``so_far`` is a sentence on what the caller has done by now, for whoever reads that the lock was not free.
 
         Raises:
             StorageError: ``transient`` when it is not free within the time; ``configuration`` when the file system
@@ -103,11 +108,11 @@ class FileLock:
         deadline = time.monotonic() + timeout_seconds
         queue = _PROCESS.queue(self.path)
         if not queue.acquire(timeout=timeout_seconds):
-            raise self._busy("another thread of this process", timeout_seconds)
+            raise self._busy("another thread of this process", timeout_seconds, so_far)
         try:
             descriptor = self._take(deadline)
             if descriptor is None:
-                raise self._busy("another process", timeout_seconds)
+                raise self._busy("another process", timeout_seconds, so_far)
             try:
                 yield
             finally:
@@ -158,11 +163,11 @@ class FileLock:
         except FileNotFoundError:
             return False
 
-    def _busy(self, holder: str, timeout_seconds: float) -> StorageError:
+    def _busy(self, holder: str, timeout_seconds: float, so_far: str) -> StorageError:
         return StorageError(
             f"The lock {self.path} was not free for {timeout_seconds:g} s: {holder} holds it.",
             condition=StorageCondition.TRANSIENT,
             uri=self.path,
-            help="This change was not made. A holder needs milliseconds, so it is stopped or its disk hangs: find it "
+            help=f"{so_far} A holder needs milliseconds, so it is stopped or its disk hangs: find it "
             f"with `fuser '{self.path}'`, let it go on or end it, then repeat the operation.",
         )

@@ -12,12 +12,15 @@ not *which write* put them there: an object that was changed and changed back ha
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, Final
 from urllib.parse import quote
 
-from botocore.exceptions import ClientError
+import aiohttp
+from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter, StorageUri, VersionedObject, parse_key
@@ -26,9 +29,13 @@ from omnigraph_storage_s3.client import S3Client
 from omnigraph_storage_s3.conditional import NONCE, look_at, new_nonce, put_if
 from omnigraph_storage_s3.errors import advice_for_answer, describe_answer, error_code, http_status, s3_condition
 from omnigraph_storage_s3.options import S3Settings
+from omnigraph_storage_s3.silence import explain_silence
 
 PAGE_KEYS: Final = 1000
 """Keys per page of a listing and per request of a deletion: the most that S3 allows."""
+
+# To a server "*" means any object at all, and a comma one out of several; neither is the token of a read.
+_ONE_ETAG: Final = re.compile(r'(?:W/)?(?:"[^"\x00-\x1f\x7f]*"|[^"*,\s\x00-\x1f\x7f]+)')
 
 
 class S3Adapter(StorageAdapter):
@@ -43,7 +50,11 @@ class S3Adapter(StorageAdapter):
 
     @property
     def endpoint(self) -> str:
-        return f"{self._settings.endpoint_url or 'https://s3.amazonaws.com'}/{self._bucket}"
+        return f"{self._server}/{self._bucket}"
+
+    @property
+    def _server(self) -> str:
+        return self._settings.endpoint_url or "https://s3.amazonaws.com"
 
     # ── the five ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -81,6 +92,8 @@ class S3Adapter(StorageAdapter):
         return self._fetch(request, limit)
 
     def _write_if_match(self, key: ObjectKey, data: bytes, token: str) -> str | None:
+        if not _ONE_ETAG.fullmatch(token):
+            return None
         return put_if(self._client, self._place(key), data, expected=token, uri=self.uri(key))
 
     def _exists(self, key: ObjectKey) -> bool:
@@ -113,7 +126,7 @@ class S3Adapter(StorageAdapter):
 
     @contextmanager
     def _edge(self, verb: str, key: ObjectKey) -> Iterator[None]:
-        """Name the server's code and its own next move, which the general translation cannot know."""
+        """Name the server, its code and the next move, which the general translation cannot know."""
         with super()._edge(verb, key):
             try:
                 yield
@@ -125,6 +138,18 @@ class S3Adapter(StorageAdapter):
                     uri=self.uri(key),
                     help=advice_for_answer(error) or advice_for(error, condition),
                     details={"verb": verb, "code": error_code(error), "status": http_status(error)},
+                ) from error
+            except (BotoCoreError, ResponseParserError, aiohttp.ClientError, TimeoutError) as error:
+                explained = explain_silence(error, self._server)
+                if explained is None:
+                    raise
+                happened, move = explained
+                raise StorageError(
+                    f"Could not {verb} {self.uri(key)}: {happened}.",
+                    condition=condition_of(error, s3_condition),
+                    uri=self.uri(key),
+                    help=move,
+                    details={"verb": verb, "error": type(error).__name__},
                 ) from error
 
     def lance_location(self, key: ObjectKey) -> LanceLocation:

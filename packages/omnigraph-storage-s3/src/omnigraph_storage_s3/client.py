@@ -37,6 +37,9 @@ Request: TypeAlias = Callable[[Any], Awaitable[T]]
 ATTEMPTS: Final = 3
 """How often a request is sent at most, after short and jittered waits, where it may be repeated at all."""
 
+FIRST_PAUSE_SECONDS: Final = 0.1
+"""The shortest wait after a first attempt. Each later wait is twice as long, and up to twice that by chance."""
+
 _MAX_CONNECTIONS: Final = 32
 # Below the idle times of common servers, so that a kept connection is rarely one that the server has just closed.
 _KEEP_ALIVE_SECONDS: Final = 4
@@ -104,7 +107,7 @@ class S3Client:
 
 def pause(attempt: int) -> None:
     """Wait after attempt number ``attempt``: longer each time, and not in step with others."""
-    time.sleep(_random.uniform(0.05, 0.1) * 2**attempt)
+    time.sleep(FIRST_PAUSE_SECONDS * _random.uniform(1, 2) * 2 ** (attempt - 1))
 
 
 class _Connection:

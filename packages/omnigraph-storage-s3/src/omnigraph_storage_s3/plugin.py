@@ -23,7 +23,6 @@ S3_OPTIONS: Final = (
         name="access_key_id",
         help="Access key id; with none given, the usual AWS sources are asked (profile, role, instance).",
         environment=("AWS_ACCESS_KEY_ID",),
-        is_secret=True,
         group="credentials",
     ),
     StorageOption(

@@ -1,11 +1,11 @@
-"""``omnigraph plugins``: what is installed, what it offers, and why something does not work."""
+"""``omnigraph plugins``: what is installed, what it offers, and why something does not load."""
 
 from __future__ import annotations
 
 import click
 
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.output.results import PluginResult, PluginsResult
+from omnigraph_cli.output.results import PluginsResult
 from omnigraph_cli.session import Session, global_options, json_option
 
 _EXAMPLES = """\b
@@ -21,19 +21,22 @@ Examples:
 @global_options
 @click.pass_obj
 def plugins(session: Session) -> ExitCode:
-    """List the installed plugins and whether they work.
+    """List the installed plugins and whether they load.
 
     For each plugin: the distribution that brings it, the URI schemes it serves, its capabilities, and its options
-    with the environment variables that set them. Values are never shown.
+    with the environment variables that set them. Values are never shown. A backend's adapter is imported on first
+    use, so `omnigraph storage check URI` is what tells whether it works.
 
     A plugin that failed to load, or that claims what another one claims, is listed with the reason; the others work
     all the same, so the exit code is 0.
 
-    OMNIGRAPH_DISABLE_PLUGINS=NAME,NAME keeps plugins from loading; "*" stands for all that are not built in.
+    OMNIGRAPH_DISABLE_PLUGINS=NAME,NAME keeps plugins from loading; "*" stands for all that are not built in. A name
+    that no plugin has is noted.
     """
+    from omnigraph.config import Settings
     from omnigraph.plugins import installed_plugins
 
     with session.working("loading plugins"):
         found = installed_plugins()
-    session.show(PluginsResult(plugins=tuple(PluginResult.of(info) for info in found.infos)))
+    session.show(PluginsResult.of(found, Settings.from_environment().disabled_plugins))
     return ExitCode.DONE

@@ -1,23 +1,30 @@
 """What the verbs found, as plain facts. ``to_dict`` is the JSON that scripts rely on; text is made from the same facts.
 
-Text of foreign origin comes in through ``clean``, which takes out secret values, so results are free of them.
+Text of foreign origin comes in through ``clean``, which takes out secret values, so results are free of them. The words
+that programs compare, such as kinds, conditions and step names, are OmniGraph's own and do not go through it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+import difflib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 
+from omnigraph_cli.exit_codes import INTERNAL, USAGE
+
 if TYPE_CHECKING:
     from omnigraph.errors import OmnigraphError
-    from omnigraph.plugins import PluginInfo
+    from omnigraph.plugins import LoadedPlugins, PluginInfo
     from omnigraph.storage import StorageBackend
     from omnigraph.testing.storage_check import CheckStep
 
 Clean = Callable[[str], str]
+
+_NEAR_ENOUGH: Final = 0.75
+"""How alike two names are before one is offered for the other; ``json`` and ``jsom`` are just so."""
 
 
 class Result(Protocol):
@@ -120,12 +127,37 @@ class PluginResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PluginsResult:
-    """Every plugin found, built-ins first."""
+    """Every plugin found, sorted by name.
+
+    Attributes:
+        notes: names in ``OMNIGRAPH_DISABLE_PLUGINS`` that disable nothing.
+    """
 
     plugins: tuple[PluginResult, ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, found: LoadedPlugins, disabled: frozenset[str]) -> PluginsResult:
+        infos = sorted(found.infos, key=lambda info: (info.name, info.distribution))
+        return cls(
+            plugins=tuple(PluginResult.of(info) for info in infos),
+            notes=tuple(
+                note for name in sorted(disabled - {"*"}) for note in _notes_on_disabled(name, tuple(found.infos))
+            ),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _notes_on_disabled(name: str, infos: tuple[PluginInfo, ...]) -> Iterator[str]:
+    statuses = {str(info.status) for info in infos if info.name == name}
+    if not statuses:
+        near = difflib.get_close_matches(name, sorted({info.name for info in infos}), n=1)
+        guess = f' Did you mean "{near[0]}"?' if near else ""
+        yield f'OMNIGRAPH_DISABLE_PLUGINS: no plugin is called "{name}".{guess}'
+    elif "disabled" not in statuses:
+        yield f'OMNIGRAPH_DISABLE_PLUGINS: "{name}" is built in and cannot be disabled.'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +165,7 @@ class ErrorResult:
     """Why a command, or one step of it, failed.
 
     Attributes:
-        kind: an ``ErrorKind``; or ``usage`` and ``internal``, which only a command line has.
+        kind: an ``ErrorKind``, or one that only a command line has, see ``exit_codes``.
         notes: lines for people, not part of the JSON.
     """
 
@@ -144,28 +176,46 @@ class ErrorResult:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, error: OmnigraphError, clean: Clean) -> ErrorResult:
-        facts = _cleaned(error.to_dict(), clean)
+    def of(cls, error: OmnigraphError, clean: Clean, *, is_traced: bool) -> ErrorResult:
+        """``is_traced`` when the traceback is shown already."""
+        facts = error.to_dict()
         notes = [clean(note) for note in getattr(error, "__notes__", ())]
         if error.__cause__ is not None:
-            notes.append(f"It was caused by {type(error.__cause__).__name__}; --debug shows all of it.")
-        return cls(**facts, notes=tuple(notes))
+            more = "" if is_traced else "; --debug shows all of it"
+            notes.append(f"It was caused by {type(error.__cause__).__name__}{more}.")
+        return cls(
+            kind=facts["kind"],
+            message=clean(facts["message"]),
+            help=_cleaned(facts["help"], clean),
+            details={
+                name: value if name == "condition" else _cleaned(value, clean)
+                for name, value in facts["details"].items()
+            },
+            notes=tuple(notes),
+        )
 
     @classmethod
     def of_usage(cls, error: click.ClickException) -> ErrorResult:
         ctx = getattr(error, "ctx", None)
+        message = _no_such_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
         if ctx is None:
-            return cls(kind="usage", message=error.format_message())
+            return cls(kind=USAGE, message=message)
         # On one line, however narrow the terminal is.
         usage = " ".join(ctx.command.get_usage(ctx).split())
-        return cls(kind="usage", message=error.format_message(), help=f"{usage} (see: {ctx.command_path} --help)")
+        return cls(kind=USAGE, message=message, help=f"{usage} (see: {ctx.command_path} --help)")
 
     @classmethod
-    def of_surprise(cls, error: Exception, clean: Clean) -> ErrorResult:
+    def of_interrupt(cls, error: BaseException, kind: str) -> ErrorResult:
+        """With what the verb noted about the state that it left."""
+        return cls(kind=kind, message=" ".join([f"{kind.capitalize()}.", *getattr(error, "__notes__", ())]))
+
+    @classmethod
+    def of_surprise(cls, error: Exception, clean: Clean, *, is_traced: bool) -> ErrorResult:
+        move = "Report what it shows above." if is_traced else "Run it again with --debug and report what it shows."
         return cls(
-            kind="internal",
+            kind=INTERNAL,
             message=clean(f"internal error: {type(error).__name__}: {error}"),
-            help="This is a fault in OmniGraph or in a plugin. Run it again with --debug and report what it shows.",
+            help=f"This is a fault in OmniGraph or in a plugin. {move}",
         )
 
     def facts(self) -> dict[str, Any]:
@@ -185,9 +235,14 @@ class StepResult:
     error: ErrorResult | None
 
     @classmethod
-    def of(cls, step: CheckStep, clean: Clean) -> StepResult:
-        error = ErrorResult.of(step.error, clean) if step.error else None
-        return cls(name=step.name, detail=clean(step.detail), error=error)
+    def of(cls, step: CheckStep, clean: Clean, *, shorten: Clean, is_traced: bool) -> StepResult:
+        """``shorten`` is for the sentences; the details keep the exact object."""
+        error = ErrorResult.of(step.error, clean, is_traced=is_traced) if step.error else None
+        return cls(
+            name=step.name,
+            detail=shorten(clean(step.detail)),
+            error=error and replace(error, message=shorten(error.message)),
+        )
 
     @property
     def passed(self) -> bool:
@@ -200,17 +255,46 @@ class StepResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckResult:
-    """The verdict on a storage root, with every finding."""
+    """The verdict on a storage root, with every finding.
+
+    Attributes:
+        limits: for whom the verdict holds when not for everybody, for people.
+    """
 
     uri: str
     steps: tuple[StepResult, ...]
+    limits: str | None = None
 
     @property
     def passed(self) -> bool:
         return all(step.passed for step in self.steps)
 
+    @property
+    def verdict(self) -> str:
+        """``passed``, ``unreachable`` when nothing could be tried, or ``failed``."""
+        if self.passed:
+            return "passed"
+        return "failed" if all(step.passed for step in self.steps if step.name == "reach") else "unreachable"
+
+    @property
+    def evidence(self) -> tuple[str, ...]:
+        """What the writers of the races saw."""
+        return tuple(step.detail for step in self.steps if step.name.endswith("_race"))
+
     def to_dict(self) -> dict[str, Any]:
-        return {"uri": self.uri, "passed": self.passed, "steps": [step.to_dict() for step in self.steps]}
+        return {
+            "uri": self.uri,
+            "verdict": self.verdict,
+            "passed": self.passed,
+            "steps": [step.to_dict() for step in self.steps],
+        }
+
+
+def _no_such_option(error: click.NoSuchOption) -> str:
+    """The guesses of click reach too far: for ``--verbose`` it offers whatever shares a few letters."""
+    near = difflib.get_close_matches(error.option_name, error.possibilities or (), n=1, cutoff=_NEAR_ENOUGH)
+    guess = f' Did you mean "{near[0]}"?' if near else ""
+    return f'There is no option "{error.option_name}".{guess}'
 
 
 def _cleaned(value: Any, clean: Clean) -> Any:

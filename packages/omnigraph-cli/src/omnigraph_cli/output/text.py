@@ -1,7 +1,7 @@
 """Results as text for people, with colour where a terminal takes it and ``NO_COLOR`` is not set.
 
-``text_of`` is open to new results: each kind registers how it reads. Lines are never cut or wrapped here, so that
-what is piped on is whole.
+``lines_of`` is open to new results: each kind registers how it reads. A terminal gets long lines wrapped between words,
+below where they began; what is piped on stays whole. A word is never cut.
 """
 
 from __future__ import annotations
@@ -9,9 +9,11 @@ from __future__ import annotations
 import errno
 import functools
 import os
+import textwrap
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import IO, Any, Final
 
 from rich.console import Console
@@ -32,12 +34,35 @@ _GOOD, _BAD, _DIM = "green", "bold red", "dim"
 _STYLE_OF_STATUS: Final = {"loaded": _GOOD, "disabled": _DIM}
 _MARK_OF_STATUS: Final = {"loaded": "✓", "disabled": "-"}
 _PLAIN_MARKS: Final = str.maketrans("✓✗", "+x")
+_NARROWEST: Final = 24
+"""Columns below which wrapping makes text harder to read, not easier."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line whose body, when it has to be broken, goes on below its own beginning."""
+
+    head: Text
+    body: str = ""
+    style: str = ""
+
+    def wrapped(self, width: int | None) -> Text:
+        """At most ``width`` columns where words allow it; None for any number."""
+        indent = self.head.cell_len
+        pieces = self.body.splitlines() or [""]
+        if width is not None and width - indent >= _NARROWEST:
+            pieces = [
+                piece
+                for each in pieces
+                for piece in textwrap.wrap(each, width - indent, break_long_words=False, break_on_hyphens=False) or [""]
+            ]
+        return Text.assemble(self.head, (f"\n{' ' * indent}".join(pieces), self.style))
 
 
 def print_text(result: Result, stream: IO[str]) -> None:
     """Write a result to a stream."""
     console = _console(stream)
-    text = text_of(result)
+    text = Text("\n").join(line.wrapped(console.width if console.is_terminal else None) for line in lines_of(result))
     if console.options.ascii_only:
         text.plain = text.plain.translate(_PLAIN_MARKS)
     console.print(text, soft_wrap=True)
@@ -61,86 +86,99 @@ def _console(stream: IO[str]) -> Console:
 
 
 @functools.singledispatch
-def text_of(result: object) -> Text:
-    """What a person reads, without a newline at the end."""
+def lines_of(result: object) -> Iterator[Line]:
+    """What a person reads."""
     raise TypeError(f"There is no text for a {type(result).__name__}")
 
 
-@text_of.register
-def _(result: VersionResult) -> Text:
-    return Text(f"omnigraph {result.release}\nstorage interface {result.storage_interface}")
+@lines_of.register
+def _(result: VersionResult) -> Iterator[Line]:
+    yield Line(Text(f"omnigraph {result.release}"))
+    yield Line(Text(f"storage interface {result.storage_interface}"))
 
 
-@text_of.register
-def _(result: ErrorResult) -> Text:
-    lines = [Text.assemble(("error: ", _BAD), result.message)]
+@lines_of.register
+def _(result: ErrorResult) -> Iterator[Line]:
+    yield Line(Text("error: ", _BAD), result.message)
     if result.help:
-        lines.append(Text.assemble(("help: ", "bold"), result.help))
-    lines += [Text.assemble(("note: ", "bold"), note) for note in result.notes]
-    return _joined(lines)
+        yield Line(Text("help: ", "bold"), result.help)
+    for note in result.notes:
+        yield Line(Text("note: ", "bold"), note)
 
 
-@text_of.register
-def _(result: PluginsResult) -> Text:
+@lines_of.register
+def _(result: PluginsResult) -> Iterator[Line]:
+    for plugin in result.plugins:
+        yield from _plugin_lines(plugin)
+        yield Line(Text())
     counts = Counter(plugin.status for plugin in result.plugins)
     summary = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
-    blocks = [_joined(list(_plugin_lines(plugin))) for plugin in result.plugins]
     word = "plugin" if len(result.plugins) == 1 else "plugins"
-    return Text("\n\n").join([*blocks, Text(f"{len(result.plugins)} {word}: {summary}")])
+    yield Line(Text(f"{len(result.plugins)} {word}: {summary}"))
+    for note in result.notes:
+        yield Line(Text("note: ", "bold"), note)
 
 
-def _plugin_lines(plugin: PluginResult) -> Iterator[Text]:
+def _plugin_lines(plugin: PluginResult) -> Iterator[Line]:
     style = _STYLE_OF_STATUS.get(plugin.status, _BAD)
     mark = _MARK_OF_STATUS.get(plugin.status, "✗")
-    yield Text.assemble(
-        (f"{mark} ", style),
-        (plugin.name, "bold"),
-        f"  {plugin.distribution} {plugin.version}  ",
-        (plugin.status, style),
+    yield Line(
+        Text.assemble(
+            (f"{mark} ", style),
+            (plugin.name, "bold"),
+            f"  {plugin.distribution} {plugin.version}  ",
+            (plugin.status, style),
+        )
     )
     if plugin.reason:
-        yield _row("reason", *plugin.reason.splitlines(), style=style)
+        yield _row("reason", plugin.reason, style=style)
     for backend in plugin.backends:
         if len(plugin.backends) > 1:
             yield _row("backend", backend.name)
         yield from _backend_lines(backend)
 
 
-def _backend_lines(backend: BackendResult) -> Iterator[Text]:
-    yield _row("schemes", ", ".join(f"{scheme}://" for scheme in backend.schemes))
+def _backend_lines(backend: BackendResult) -> Iterator[Line]:
+    # Every local spelling has the scheme "file", a path without any included.
+    schemes = [f"{scheme}://" + (" and plain paths" if scheme == "file" else "") for scheme in backend.schemes]
+    yield _row("schemes", ", ".join(schemes))
     yield _row("capabilities", ", ".join(backend.capabilities) or "none")
+    if not backend.options:
+        yield _row("options", "none")
     width = max((len(option.name) for option in backend.options), default=0)
-    options = []
+    label = "options"
     for option in backend.options:
+        yield _row(label, option.help, name=f"{option.name:<{width}}  ")
         sources = ", ".join((*option.environment, *(("secret",) if option.is_secret else ())))
-        options.append(f"{option.name:<{width}}  {option.help}" + (f" [{sources}]" if sources else ""))
-    yield _row("options", *(options or ["none"]))
+        if sources:
+            yield _row("", f"[{sources}]", name=" " * (width + 2), style=_DIM)
+        label = ""
 
 
-def _row(label: str, *values: str, style: str = "") -> Text:
-    """``    label         value``, further values below the first."""
-    indent = "\n" + " " * 18
-    return Text.assemble((f"    {label:<14}", _DIM), (indent.join(values), style))
+def _row(label: str, body: str, *, name: str = "", style: str = "") -> Line:
+    """``    label         name  body``."""
+    return Line(Text.assemble((f"    {label:<14}", _DIM), name), body, style)
 
 
-@text_of.register
-def _(step: StepResult) -> Text:
+@lines_of.register
+def _(step: StepResult) -> Iterator[Line]:
     mark, style = ("✓", _GOOD) if step.passed else ("✗", _BAD)
-    lines = [Text.assemble((f"{mark} ", style), (f"{step.name:<15} ", "bold"), step.detail)]
+    yield Line(Text.assemble((f"{mark} ", style), (f"{step.name:<15} ", "bold")), step.detail)
     if step.error:
         errors = step.error.details.get("errors", ())
-        lines += [_row("seen", *errors)] if errors else []
-        lines += [_row("help", step.error.help)] if step.error.help else []
-        lines += [_row("note", *step.error.notes)] if step.error.notes else []
-    return _joined(lines)
+        yield from (_row("seen" if number == 0 else "", each) for number, each in enumerate(errors))
+        if step.error.help:
+            yield _row("help", step.error.help)
+        yield from (_row("note" if number == 0 else "", each) for number, each in enumerate(step.error.notes))
 
 
-@text_of.register
-def _(result: CheckResult) -> Text:
-    if result.passed:
-        return Text.assemble(("passed", _GOOD), f": {result.uri} can be trusted with a graph")
-    return Text.assemble(("failed", _BAD), f": do not keep a graph at {result.uri}")
-
-
-def _joined(lines: list[Text]) -> Text:
-    return Text("\n").join(lines)
+@lines_of.register
+def _(result: CheckResult) -> Iterator[Line]:
+    if result.verdict == "unreachable":
+        yield Line(Text("not checked: ", _BAD), f"{result.uri} could not be reached")
+    elif result.verdict == "failed":
+        yield Line(Text("failed: ", _BAD), f"do not keep a graph at {result.uri}")
+    else:
+        limits = f" ({result.limits})" if result.limits else ""
+        yield Line(Text("passed: ", _GOOD), f"no fault found at {result.uri}{limits}")
+        yield Line(Text("evidence: ", "bold"), "; ".join(result.evidence))
