@@ -208,8 +208,11 @@ def test_the_smallest_backend_keeps_the_contract_as_shown(tmp_path: Path):
         timeout=120,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    for module in ("test_tiny.py::TestRequired", "test_tiny.py::TestRaces", "test_deviation.py::TestRequired"):
-        assert re.search(rf"{module}::\w+.* PASSED", done.stdout), module
+    for clause in (
+        "test_tiny.py::TestTiny::test_of_many_creators",
+        "test_deviation.py::TestSmall::test_of_many_creators",
+    ):
+        assert re.search(rf"{clause}\w+.* PASSED", done.stdout), clause
     assert re.search(r"\b1 xfailed\b", done.stdout), "the deviation shows"
 
 
@@ -303,7 +306,7 @@ def test_the_arguments_of_open_adapter_and_the_fields_of_list_bounds_are_those_o
     assert fields == list(inspect.signature(ListBounds).parameters)
 
 
-@pytest.mark.parametrize("name", storage_contract.__all__)
+@pytest.mark.parametrize("name", [each for each in storage_contract.__all__ if each.endswith("Contract")])
 def test_every_clause_of_a_contract_is_listed_and_no_other(name: str):
     listed = [quoted(row[0])[0] for row in rows(sections(CONTRACT, 3)[f"`{name}`"].partition("\n## ")[0])]
     actual = {clause for clause in dir(getattr(testing, name)) if clause.startswith("test")}

@@ -31,9 +31,11 @@ OWNERS = _load("clause_owners").OWNERS
 NOT_IN_MEMORY = _load("clause_owners").NOT_IN_MEMORY
 
 
+CONTRACTS = [getattr(testing, name) for name in storage_contract.__all__ if name.endswith("Contract")]
+
+
 def all_clauses() -> set[str]:
-    contracts = [getattr(testing, name) for name in storage_contract.__all__]
-    return {name for contract in contracts for name in dir(contract) if name.startswith("test_")}
+    return {name for contract in CONTRACTS for name in dir(contract) if name.startswith("test_")}
 
 
 def class_name(broken: str, contract: type) -> str:
@@ -43,12 +45,11 @@ def class_name(broken: str, contract: type) -> str:
 @pytest.fixture(scope="module")
 def red_clauses() -> dict[str, set[str]]:
     """For each break, which of the clauses that it owns fail or error; one run of pytest for all of them."""
-    contracts = [getattr(testing, name) for name in storage_contract.__all__]
     wanted = {
         f"{HERE / 'broken_memory.py'}::{class_name(broken, contract)}::{clause}": (broken, clause)
         for broken, clauses in OWNERS.items()
         for clause in clauses
-        for contract in contracts
+        for contract in CONTRACTS
         if hasattr(contract, clause)
     }
     done = subprocess.run(
