@@ -69,14 +69,10 @@ class Candidate:
 
     @classmethod
     def from_entry_point(cls, entry_point: metadata.EntryPoint) -> Candidate:
-        distribution = entry_point.dist
-        return cls(
-            name=entry_point.name,
-            # A damaged distribution has neither; typeshed says otherwise.
-            distribution=(distribution.name if distribution else None) or "unknown",
-            version=(distribution.version if distribution else None) or "unknown",
-            load=entry_point.load,
-        )
+        # A damaged distribution has no name or version, and reading what is missing is deprecated.
+        facts = entry_point.dist.metadata if entry_point.dist else None
+        name, version = ((facts[each] if facts and each in facts else "unknown") for each in ("Name", "Version"))
+        return cls(name=entry_point.name, distribution=name, version=version, load=entry_point.load)
 
 
 BUILTIN = Candidate(

@@ -24,7 +24,7 @@ from urllib.parse import urlsplit
 _CONNECTION_HEADERS: Final = frozenset({"connection", "keep-alive", "transfer-encoding", "content-length"})
 
 
-class Fault(StrEnum):
+class NetworkFault(StrEnum):
     """What happens to a request."""
 
     FORWARD = "forward"
@@ -38,6 +38,9 @@ class Fault(StrEnum):
 
     CONFLICT = "conflict"
     """409 without an effect."""
+
+    FORBIDDEN = "forbidden"
+    """403 without an effect."""
 
     LOSE_ANSWER = "lose_answer"
     """The server does what was asked; then the connection is reset."""
@@ -63,7 +66,7 @@ class ProxiedRequest:
 
 @dataclass(slots=True)
 class _Rule:
-    fault: Fault
+    fault: NetworkFault
     method: str | None
     times: int
     seconds: float
@@ -86,7 +89,7 @@ class FaultProxy:
 
     def inject(
         self,
-        fault: Fault,
+        fault: NetworkFault,
         *,
         method: str | None = None,
         times: int = 1,
@@ -197,24 +200,26 @@ class _Handler(BaseHTTPRequestHandler):
         body = self.rfile.read(int(headers.get("content-length", "0")))
         rule = self.server.proxy._next_rule(request)  # noqa: SLF001  # both ends of one object
         fault = rule.fault if rule else None
-        if fault is Fault.RESET:
+        if fault is NetworkFault.RESET:
             self._reset()
-        elif fault is Fault.UNAVAILABLE:
+        elif fault is NetworkFault.UNAVAILABLE:
             self._refuse(503, "ServiceUnavailable")
-        elif fault is Fault.CONFLICT:
+        elif fault is NetworkFault.CONFLICT:
             self._refuse(409, "ConditionalRequestConflict")
+        elif fault is NetworkFault.FORBIDDEN:
+            self._refuse(403, "AccessDenied")
         else:
             status, answered, data = self._forward(body)
             if rule and rule.after_effect:
                 rule.after_effect()
-            if fault is Fault.LOSE_ANSWER:
+            if fault is NetworkFault.LOSE_ANSWER:
                 self._reset()
-            elif fault is Fault.HIDE_ANSWER:
+            elif fault is NetworkFault.HIDE_ANSWER:
                 self._refuse(500, "InternalError")
             else:
-                if rule and fault is Fault.DELAY_ANSWER:
+                if rule and fault is NetworkFault.DELAY_ANSWER:
                     self.server.proxy._stopped.wait(rule.seconds)  # noqa: SLF001
-                self._answer(status, answered, data, is_cut=fault is Fault.CUT_ANSWER)
+                self._answer(status, answered, data, is_cut=fault is NetworkFault.CUT_ANSWER)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _proxy  # noqa: N815  # http.server's names
 

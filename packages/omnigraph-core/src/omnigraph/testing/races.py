@@ -10,6 +10,7 @@ import math
 import multiprocessing
 import pickle
 import secrets
+import signal
 import sys
 import threading
 import time
@@ -145,15 +146,31 @@ def _race(
         pool = ThreadPoolExecutor(writers)
     with pool, _eager_threads():
         sent = course if place == "threads" else None
-        running = [
-            pool.submit(_write_rounds, packed, contest, keys, writer, seconds, sent) for writer in range(writers)
-        ]
+        others = set(multiprocessing.active_children())
+        with _without_interrupts():
+            running = [
+                pool.submit(_write_rounds, packed, contest, keys, writer, seconds, sent) for writer in range(writers)
+            ]
         try:
             return [each.result() for each in running]
         except BaseException:
-            # An interrupt ends the race now and not after the rounds that are left.
-            course.gate.abort()
+            # An interrupt ends the race now and not after the rounds that are left. Processes are killed, because one
+            # that died at the gate has taken its lock along, and then nobody can open it for the others.
+            if place == "threads":
+                course.gate.abort()
+            for process in set(multiprocessing.active_children()) - others:
+                process.kill()
             raise
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Start processes that an interrupt does not reach: a terminal sends it to all, and this one answers for them."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ a person can watch; after the first one that shows that the store cannot be trus
 from __future__ import annotations
 
 import secrets
+import sys
 from collections.abc import Callable, Generator, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -92,6 +93,10 @@ def check_storage(
                     break
         finally:
             removal = _take("clean_up", lambda: _clean_up(adapter))
+            # An interrupt ends the check here: its clean-up is not yielded, so the interrupt tells of it.
+            interrupt = sys.exception()
+            if interrupt is not None and removal.error is not None:
+                interrupt.add_note(f"What the check wrote could not be removed: {removal.detail}")
         yield removal
 
 
