@@ -15,22 +15,35 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import parse_uri
-from omnigraph_storage_local.adapter import (
+from omnigraph.storage import content_token, parse_uri
+from omnigraph_storage_local.adapter import LOCK_NAME, LocalAdapter
+from omnigraph_storage_local.steps import (
+    DIRECTORY_MADE,
     DIRECTORY_READY,
-    LOCK_NAME,
+    ONE_SYNCED,
+    PARENT_SYNCED,
     REPLACED,
     UNLOCKED,
     WRITE_STEPS,
-    LocalAdapter,
 )
 
 KILLS_PER_STEP = 5
+STEPS_OF_MAKING = (DIRECTORY_MADE, PARENT_SYNCED)
 STEPS_OF_RENAME = tuple(step for step in WRITE_STEPS if not step.startswith("temporary_"))
 CASES = [
-    *((verb, step) for verb in ("write", "write_if_absent", "write_if_match") for step in WRITE_STEPS),
-    *(("rename", step) for step in STEPS_OF_RENAME),
+    (verb, step)
+    for verb in ("write", "write_if_absent", "write_if_match", "rename")
+    for step in (STEPS_OF_RENAME if verb == "rename" else WRITE_STEPS)
+    if step not in (*STEPS_OF_MAKING, ONE_SYNCED)
 ]
+CASES_PER_DIRECTORY = [
+    # A swap finds its object, and so its directories.
+    *((verb, step) for verb in ("write", "write_if_absent", "rename") for step in STEPS_OF_MAKING),
+    *((verb, ONE_SYNCED) for verb in ("write", "write_if_absent", "write_if_match", "rename")),
+]
+
+
+DEEP = "a/b/c/d/e/x"
 
 
 def payload(number: int) -> bytes:
@@ -51,6 +64,13 @@ class Mortal(LocalAdapter):
             self.doomed_visit -= 1
 
 
+def histogram_line(verb: str, step: str, seen: Counter[str]) -> str:
+    return (
+        f"{verb:<16} {step:<18} kills {seen.total()}  old {seen['old']}  new {seen['new']}"
+        f"  torn or lost {seen['torn or lost']}"
+    )
+
+
 def write_in_a_loop(adapter: LocalAdapter, verb: str) -> None:
     """Rounds 0, 1, 2…; each makes one call of the verb, which is due to succeed."""
     token = adapter.read_versioned(adapter.key("dir/x")).token
@@ -64,6 +84,19 @@ def write_in_a_loop(adapter: LocalAdapter, verb: str) -> None:
             token = adapter.write_if_match(adapter.key("dir/x"), data, token)
         else:
             adapter.rename(adapter.key(f"dir/source-{number}"), adapter.key("dir/x"))
+
+
+def change_once(adapter: LocalAdapter, verb: str) -> None:
+    """One call of the verb that gives ``DEEP`` the payload 1, in place of the payload 0 if there is one."""
+    target = adapter.key(DEEP)
+    if verb == "write":
+        adapter.write(target, payload(1))
+    elif verb == "write_if_absent":
+        assert adapter.write_if_absent(target, payload(1))
+    elif verb == "write_if_match":
+        assert adapter.write_if_match(target, payload(1), content_token(payload(0)))
+    else:
+        adapter.rename(adapter.key("source"), target)
 
 
 @pytest.mark.parametrize(("verb", "step"), CASES, ids=[f"{verb}-{step}" for verb, step in CASES])
@@ -105,12 +138,52 @@ def test_a_writer_killed_at_any_step_loses_and_tears_nothing(tmp_path: Path, chi
         adapter.write(target, b"next")
         assert adapter.read(target) == b"next"
         assert not adapter.write_if_absent(target, b"no")
-    record_property(
-        "kill_histogram",
-        f"{verb:<16} {step:<18} kills {seen.total()}  old {seen['old']}  new {seen['new']}"
-        f"  torn or lost {seen['torn or lost']}",
-    )
+    record_property("kill_histogram", histogram_line(verb, step, seen))
     assert seen == {"new" if is_changed else "old": KILLS_PER_STEP}
+
+
+@pytest.mark.parametrize(
+    ("verb", "step"), CASES_PER_DIRECTORY, ids=[f"{verb}-{step}" for verb, step in CASES_PER_DIRECTORY]
+)
+def test_a_writer_killed_at_any_directory_that_it_makes_or_syncs_loses_and_tears_nothing(
+    tmp_path: Path, children, record_property, verb, step
+):
+    """The root and the one above it are missing, or synced, too; a rename finds them, because its source is there."""
+    is_changed = step == ONE_SYNCED
+    inside, above = 5, 0 if verb == "rename" and not is_changed else 2
+    seen: Counter[str] = Counter()
+    for visit in range(inside + above):
+        root = parse_uri(tmp_path / str(visit) / "g")
+        adapter = LocalAdapter(root)
+        adapter.lock_timeout_seconds = 5
+        target, source, beside = (adapter.key(name) for name in (DEEP, "source", f"{DEEP}-beside"))
+        old, new = None, payload(1)
+        if is_changed:
+            adapter.write(beside, payload(2))
+            if verb != "write_if_absent":
+                old = payload(0)
+                adapter.write(target, old)
+        if verb == "rename":
+            adapter.write(source, new)
+
+        mortal = Mortal(root)
+        mortal.doomed_step, mortal.doomed_visit = step, visit
+        assert children.run(lambda mortal=mortal: change_once(mortal, verb)) == -signal.SIGKILL
+
+        found = adapter.read_if_exists(target)
+        seen["old" if found == old else "new" if found == new else "torn or lost"] += 1
+        kept = {target, beside} if is_changed else {source} if verb == "rename" else set()
+        assert set(adapter.list()) == kept
+        if not is_changed:
+            ways = [tmp_path / str(visit), *(Path(root.path) / name for name in ("", "a", "a/b", "a/b/c", "a/b/c/d"))]
+            ways.append(Path(root.path) / "a/b/c/d/e")
+            assert [way.exists() for way in ways] == [place <= visit + 2 - above for place in range(len(ways))]
+
+        adapter.write(target, b"next")
+        assert adapter.read(target) == b"next"
+        assert not adapter.write_if_absent(target, b"no")
+    record_property("kill_histogram", histogram_line(verb, step, seen))
+    assert seen == {"new" if is_changed else "old": inside + above}
 
 
 def test_a_writer_killed_in_the_middle_of_its_bytes_leaves_the_old_object(adapter: LocalAdapter, children):
@@ -161,11 +234,14 @@ def test_the_steps_come_in_the_order_in_which_they_are_declared(tmp_path: Path):
             steps.append(step)
 
     adapter = Watched(parse_uri(tmp_path))
-    adapter.write(adapter.key("x"), b"1")
-    assert tuple(steps) == WRITE_STEPS
+    adapter.write(adapter.key("a/b/x"), b"1")
+    once = WRITE_STEPS[WRITE_STEPS.index(DIRECTORY_READY) : WRITE_STEPS.index(ONE_SYNCED)]
+    # Two directories are made; they, the root and the one above it are synced afterwards.
+    assert tuple(steps) == (*STEPS_OF_MAKING * 2, *once, *[ONE_SYNCED] * 4, WRITE_STEPS[-1])
+    assert tuple(dict.fromkeys(steps)) == WRITE_STEPS
     steps.clear()
-    adapter.rename(adapter.key("x"), adapter.key("y"))
-    assert tuple(steps) == STEPS_OF_RENAME
+    adapter.rename(adapter.key("a/b/x"), adapter.key("c/x"))
+    assert tuple(dict.fromkeys(steps)) == STEPS_OF_RENAME
 
 
 def test_a_loser_removes_its_temporary_file(tmp_path: Path):

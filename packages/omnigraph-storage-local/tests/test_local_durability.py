@@ -278,6 +278,48 @@ def test_a_failed_sync_of_a_directory_is_never_reported_as_success(adapter: Loca
         adapter.make_durable([adapter.key("y")])
 
 
+@pytest.mark.parametrize("number", [errno.EIO, errno.ENOSPC, errno.EROFS])
+@pytest.mark.parametrize(
+    ("verb", "unsynced", "changed", "after"),
+    [
+        ("write", "top/g/dir", "dir/x", {"dir/x": b"new", "other/z": b"old"}),
+        ("write_if_absent", "top/g/dir", "dir/fresh", {"dir/x": b"old", "dir/fresh": b"new", "other/z": b"old"}),
+        ("write_if_match", "top/g/dir", "dir/x", {"dir/x": b"new", "other/z": b"old"}),
+        ("rename", "top/g/other", "other/y", {"other/y": b"old", "other/z": b"old"}),
+        ("rename", "top/g/dir", "dir/x", {"other/y": b"old", "other/z": b"old"}),
+        ("delete", "top/g/dir", "dir/x", {"other/z": b"old"}),
+        ("delete_prefix", "top/g", "dir", {"other/z": b"old"}),
+        ("delete_prefix", "top", "dir", {"other/z": b"old"}),
+    ],
+)
+def test_a_change_that_was_made_and_not_made_durable_is_told_as_such(
+    adapter: LocalAdapter, disk: Disk, verb: str, unsynced: str, changed: str, after: dict[str, bytes], number: int
+):
+    for name in ("other/z", "dir/x"):
+        adapter.write(adapter.key(name), b"old")
+    disk.failures = {unsynced: number}
+    with pytest.raises(StorageError) as caught:
+        run_verb(adapter, verb)
+    disk.failures = {}
+    assert caught.value.condition is StorageCondition.UNKNOWN
+    assert caught.value.uri == adapter.uri(adapter.key(changed))
+    assert caught.value.message.startswith(f"The change of {caught.value.uri} was made and could not be made durable: ")
+    assert os.strerror(number).lower() in caught.value.message.lower()
+    assert caught.value.help == "Read it; repeat the change once the disk is well."
+    assert {str(key): adapter.read(key) for key in adapter.list()} == after
+
+
+@pytest.mark.parametrize("verb", ["write", "write_if_absent", "rename"])
+def test_a_new_directory_that_cannot_be_synced_takes_no_object(adapter: LocalAdapter, disk: Disk, verb: str):
+    adapter.write(adapter.key("source"), b"1")
+    disk.failures = {"top/g": errno.ENOSPC}
+    arguments = (adapter.key("source"), adapter.key("new/x")) if verb == "rename" else (adapter.key("new/x"), b"2")
+    with pytest.raises(StorageError) as caught:
+        getattr(adapter, verb)(*arguments)
+    assert caught.value.condition is StorageCondition.CONFIGURATION
+    assert [str(key) for key in adapter.list()] == ["source"]
+
+
 def test_a_file_system_that_cannot_sync_directories_is_still_usable(adapter: LocalAdapter, disk: Disk):
     disk.failures = dict.fromkeys(["top", "top/g", "top/g/dir"], errno.EINVAL)
     adapter.write(adapter.key("dir/x"), b"1")
@@ -303,7 +345,8 @@ def test_a_closed_directory_above_the_root_is_left_alone_and_one_inside_is_an_er
     closed = os.path.dirname(adapter.uri(key))
     with pytest.raises(StorageError) as caught:
         adapter.write(key, b"3")
-    assert caught.value.condition is StorageCondition.CONFIGURATION
+    assert caught.value.condition is StorageCondition.UNKNOWN
+    assert adapter.read(key) == b"3"
 
 
 @pytest.mark.parametrize("number", [0, errno.ENOTSUP, errno.EIO])

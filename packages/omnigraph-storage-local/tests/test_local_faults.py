@@ -168,6 +168,73 @@ def test_permissions_of_the_file_system_itself_are_errors_and_never_absence(open
     assert {str(key) for key in adapter.list()} == {"free/x", "closed/x", "unreadable"}
 
 
+@pytest.mark.parametrize("mode", [0o644, 0o444])
+def test_whoever_may_read_the_lock_file_of_another_user_may_lock_it(open_place: Path, children, mode: int):
+    adapter = LocalAdapter(parse_uri(open_place / "g"))
+    adapter.write(adapter.key("x"), b"1")
+    os.chmod(open_place / "g", 0o777)
+    os.chmod(open_place / "g" / LOCK_NAME, mode)
+
+    def work() -> None:
+        become_somebody_without_power()
+        adapter.write(adapter.key("x"), b"2")
+        assert adapter.write_if_match(adapter.key("x"), b"3", content_token(b"2"))
+
+    assert children.run(work) == 0
+    assert adapter.read(adapter.key("x")) == b"3"
+
+
+def test_two_users_of_a_lock_file_lock_each_other_out(open_place: Path, children):
+    adapter = LocalAdapter(parse_uri(open_place / "g"))
+    adapter.write(adapter.key("x"), b"1")
+    os.chmod(open_place / "g", 0o777)
+    os.chmod(open_place / "g" / LOCK_NAME, 0o444)
+
+    def work() -> None:
+        become_somebody_without_power()
+        adapter.lock_timeout_seconds = 0.05
+        with pytest.raises(StorageError, match="another process holds it"):
+            adapter.write(adapter.key("x"), b"2")
+
+    with adapter._locked():
+        assert children.run(work) == 0
+    assert adapter.read(adapter.key("x")) == b"1"
+
+
+@pytest.mark.parametrize("is_there", [True, False])
+def test_a_lock_file_that_this_user_may_not_use_is_named(open_place: Path, children, is_there: bool):
+    adapter = LocalAdapter(parse_uri(open_place / "g"))
+    adapter.write(adapter.key("free/x"), b"1")
+    lock = open_place / "g" / LOCK_NAME
+    os.chmod(open_place / "g" / "free", 0o777)
+    if is_there:
+        os.chmod(lock, 0o000)
+    else:
+        lock.unlink()
+        os.chmod(open_place / "g", 0o555)
+    key = adapter.key("free/x")
+
+    def work() -> None:
+        become_somebody_without_power()
+        for change in (
+            lambda: adapter.write(key, b"2"),
+            lambda: adapter.write_if_absent(adapter.key("free/y"), b"2"),
+            lambda: adapter.write_if_match(key, b"2", content_token(b"1")),
+            lambda: adapter.rename(key, adapter.key("free/y")),
+            lambda: adapter.delete(key),
+            lambda: adapter.delete_prefix(adapter.key("free")),
+        ):
+            error = configuration_error(change)
+            assert error.uri == str(lock)
+            assert error.message == f"The lock {lock} may not be used by this user."
+            assert (error.help or "").startswith("This change was not made. ")
+
+    assert children.run(work) == 0
+    os.chmod(open_place / "g", 0o755)
+    assert os.listdir(open_place / "g" / "free") == ["x"]
+    assert adapter.read(key) == b"1"
+
+
 # ── full disks ───────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -16,8 +16,9 @@ import pytest
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import parse_uri
 from omnigraph_storage_local import locks
-from omnigraph_storage_local.adapter import CHECKED, LOCKED, REPLACED, LocalAdapter
+from omnigraph_storage_local.adapter import LocalAdapter
 from omnigraph_storage_local.locks import FileLock
+from omnigraph_storage_local.steps import CHECKED, LOCKED, REPLACED
 
 SHORT, LONG = 0.05, 20.0
 
@@ -193,6 +194,23 @@ def test_a_file_system_without_locks_is_refused_with_the_next_move(
         pass
     assert caught.value.condition is StorageCondition.CONFIGURATION
     assert "flock(2)" in (caught.value.help or "")
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EBADF])
+def test_a_lock_that_the_system_refuses_names_the_lock_file(
+    lock: FileLock, monkeypatch: pytest.MonkeyPatch, number: int
+):
+    def refused(descriptor: int, operation: int) -> None:
+        if operation != fcntl.LOCK_UN:
+            raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", refused)
+    before = open_descriptors()
+    with pytest.raises(StorageError, match="may not be used by this user") as caught, lock.hold(LONG):
+        pass
+    assert caught.value.condition is StorageCondition.CONFIGURATION
+    assert caught.value.uri == lock.path
+    assert open_descriptors() == before
 
 
 def test_no_descriptor_stays_open(lock: FileLock, monkeypatch: pytest.MonkeyPatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from pathlib import Path
 
@@ -56,14 +57,19 @@ def test_below_an_object_there_is_nothing(adapter: LocalAdapter):
 
 
 def test_a_pipe_or_a_socket_is_no_object_and_hangs_nobody(
-    adapter: LocalAdapter, root: Path, monkeypatch: pytest.MonkeyPatch
+    adapter: LocalAdapter, root: Path, monkeypatch: pytest.MonkeyPatch, children
 ):
+    def read_the_pipe() -> None:
+        # Who waits for a writer of the pipe is ended by the signal.
+        signal.alarm(10)
+        assert adapter.read_if_exists(adapter.key("pipe")) is None
+
     root.mkdir()
     os.mkfifo(root / "pipe")
     monkeypatch.chdir(root)  # The address of a socket holds 108 bytes.
     with socket.socket(socket.AF_UNIX) as server:
         server.bind("socket")
-        assert adapter.read_if_exists(adapter.key("pipe")) is None
+        assert children.run(read_the_pipe) == 0
         assert names(adapter.list()) == set()
         assert adapter.write_if_absent(adapter.key("pipe"), b"1")
     assert adapter.read(adapter.key("pipe")) == b"1"

@@ -18,6 +18,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from functools import partial
 from typing import Any, Final
 
 from omnigraph.errors import StorageCondition, StorageError
@@ -30,6 +31,7 @@ from omnigraph.storage import (
     content_token,
     queue_identity,
 )
+from omnigraph.storage.failures import describe_failure
 from omnigraph_storage_local.durability import directories_above, sync_descriptor, sync_directory
 from omnigraph_storage_local.links import LinkSupport, deepest_existing, probe_hard_links
 from omnigraph_storage_local.locks import NOTHING_SO_FAR, FileLock
@@ -43,35 +45,27 @@ from omnigraph_storage_local.objects import (
     refuse_file_as_root,
 )
 from omnigraph_storage_local.staging import create_temporary, make_directories, write_all
+from omnigraph_storage_local.steps import (
+    CHECKED,
+    DIRECTORY_MADE,
+    DIRECTORY_READY,
+    DIRECTORY_SYNCED,
+    LOCK_OPENED,
+    LOCKED,
+    ONE_SYNCED,
+    PARENT_SYNCED,
+    REPLACED,
+    TEMPORARY_CREATED,
+    TEMPORARY_SYNCED,
+    TEMPORARY_WRITTEN,
+    UNLOCKED,
+)
 
 LOCK_NAME: Final = "lock#0"
 """The lock file at the root. The name is reserved, so no listing shows it and no key reaches it."""
 
 MAX_ATTEMPTS: Final = 100
 """How often a write begins anew because its directory was removed under it."""
-
-DIRECTORY_READY: Final = "directory_ready"
-TEMPORARY_CREATED: Final = "temporary_created"
-TEMPORARY_WRITTEN: Final = "temporary_written"
-TEMPORARY_SYNCED: Final = "temporary_synced"
-LOCKED: Final = "locked"
-CHECKED: Final = "checked"
-REPLACED: Final = "replaced"
-UNLOCKED: Final = "unlocked"
-DIRECTORY_SYNCED: Final = "directory_synced"
-
-WRITE_STEPS: Final = (
-    DIRECTORY_READY,
-    TEMPORARY_CREATED,
-    TEMPORARY_WRITTEN,
-    TEMPORARY_SYNCED,
-    LOCKED,
-    CHECKED,
-    REPLACED,
-    UNLOCKED,
-    DIRECTORY_SYNCED,
-)
-"""The points between the system calls of a write, in order; the object changes between CHECKED and REPLACED."""
 
 # A root that is a link or a mount point cannot go itself; a directory in which somebody wrote meanwhile must not.
 _DIRECTORY_STAYS: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY})
@@ -144,7 +138,7 @@ class LocalAdapter(StorageAdapter):
         path = self.uri(source)
         if not self._replace(target, lambda: nullcontext(path), allowed=lambda: is_object(path, self.root.path)):
             raise not_found(path)
-        self._settle(os.path.dirname(path))
+        self._settle(os.path.dirname(path), changed=path)
 
     def _delete(self, key: ObjectKey) -> None:
         path = self.uri(key)
@@ -158,7 +152,7 @@ class LocalAdapter(StorageAdapter):
         except NotADirectoryError:
             refuse_file_as_root(self.root.path)
             return
-        self._settle(os.path.dirname(path))
+        self._settle(os.path.dirname(path), changed=path)
 
     def _delete_prefix(self, prefix: ObjectKey) -> None:
         top = self.uri(prefix)
@@ -173,7 +167,7 @@ class LocalAdapter(StorageAdapter):
                 self._remove_directory(directory)
         if directories:
             self._settled.clear()
-            self._settle(os.path.dirname(top))
+            self._settle(os.path.dirname(top), changed=top)
 
     # ── what Lance needs ─────────────────────────────────────────────────────────────────────────────────────
 
@@ -247,7 +241,7 @@ class LocalAdapter(StorageAdapter):
                 # A delete_prefix took the directory away, and with it the temporary file or the lock file.
                 continue
             self._reached(UNLOCKED)
-            self._settle(os.path.dirname(path))
+            self._settle(os.path.dirname(path), changed=path)
             self._reached(DIRECTORY_SYNCED)
             return True
         if not was_ready:
@@ -284,35 +278,49 @@ class LocalAdapter(StorageAdapter):
                 os.unlink(temporary)
 
     def _reached(self, step: str) -> None:
-        """Called at each of ``WRITE_STEPS``, for crash tests, which override it to die there."""
+        """Called by every verb that comes to one of ``WRITE_STEPS``; crash tests override it to die there."""
 
     def _locked(self, so_far: str = NOTHING_SO_FAR) -> AbstractContextManager[None]:
-        return self._lock.hold(self.lock_timeout_seconds, so_far=so_far)
+        opened = partial(self._reached, LOCK_OPENED)
+        return self._lock.hold(self.lock_timeout_seconds, so_far=so_far, opened=opened)
 
     # ── directories ──────────────────────────────────────────────────────────────────────────────────────────
 
     def _make_directories(self, path: str) -> None:
         """Make what is missing, durable before the object comes."""
         for made in make_directories(path):
+            self._reached(DIRECTORY_MADE)
             # An inode number may come again, so what was known about directories below is void.
             self._settled.clear()
             self._sync(os.path.dirname(made))
+            self._reached(PARENT_SYNCED)
 
-    def _settle(self, directory: str) -> None:
+    def _settle(self, directory: str, *, changed: str) -> None:
         """Sync a directory in which a name changed, and the first time also those above it, up to the root's parent.
 
         The first time, because whoever made the directory may have died before syncing its name.
+
+        Raises:
+            StorageError: ``unknown``, for ``changed``, which everybody sees changed and a loss of power may undo.
         """
         try:
             identity = self._sync(directory)
+            self._reached(ONE_SYNCED)
             if self._settled.get(directory) == identity or not self._is_inside(directory):
                 return
-            for above in directories_above(directory, self.root.path):
+            for above in (*directories_above(directory, self.root.path), os.path.dirname(self.root.path)):
                 self._sync(above)
-            self._sync(os.path.dirname(self.root.path))
+                self._reached(ONE_SYNCED)
         except FileNotFoundError:
             # A delete_prefix removed it after the change; nothing is left that could be lost.
             return
+        except OSError as error:
+            raise StorageError(
+                f"The change of {changed} was made and could not be made durable: {describe_failure(error)}.",
+                condition=StorageCondition.UNKNOWN,
+                uri=changed,
+                help="Read it; repeat the change once the disk is well.",
+            ) from error
         if identity is not None:
             self._settled[directory] = identity
 

@@ -17,7 +17,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Final
 
@@ -30,6 +30,9 @@ NOTHING_SO_FAR: Final = "This change was not made."
 """What has happened when the lock of a change that needs it once is not free."""
 
 _NO_LOCKS_HERE: Final = frozenset({errno.ENOLCK, errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP})
+
+# EBADF: NFS locks for writing only what is open for writing.
+_REFUSALS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EBADF})
 
 
 class _Process:
@@ -47,7 +50,14 @@ class _Process:
     def open(self, path: str) -> int:
         # Under the guard, which a fork waits for: no child inherits a lock file that it does not know of.
         with self.guard:
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            try:
+                descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+            except PermissionError as refusal:
+                # Another user of a shared directory made it. Who may read it may lock it.
+                try:
+                    descriptor = os.open(path, os.O_RDONLY)
+                except OSError:
+                    raise refusal from None
             self.open_files.add(descriptor)
             return descriptor
 
@@ -95,14 +105,17 @@ class FileLock:
         self.path = path
 
     @contextmanager
-    def hold(self, timeout_seconds: float, *, so_far: str = NOTHING_SO_FAR) -> Iterator[None]:
+    def hold(
+        self, timeout_seconds: float, *, so_far: str = NOTHING_SO_FAR, opened: Callable[[], None] = lambda: None
+    ) -> Iterator[None]:
         """Hold the lock for the length of a ``with`` block.
 
         ``so_far`` is a sentence on what the caller has done by now, for whoever reads that the lock was not free.
+        ``opened`` is called each time the lock file is open and not yet locked.
 
         Raises:
             StorageError: ``transient`` when it is not free within the time; ``configuration`` when the file system
-                has no locks.
+                has no locks or this user may not use the lock file.
             FileNotFoundError: the directory of the lock file does not exist.
         """
         deadline = time.monotonic() + timeout_seconds
@@ -110,7 +123,7 @@ class FileLock:
         if not queue.acquire(timeout=timeout_seconds):
             raise self._busy("another thread of this process", timeout_seconds, so_far)
         try:
-            descriptor = self._take(deadline)
+            descriptor = self._take(deadline, so_far, opened)
             if descriptor is None:
                 raise self._busy("another process", timeout_seconds, so_far)
             try:
@@ -120,14 +133,18 @@ class FileLock:
         finally:
             queue.release()
 
-    def _take(self, deadline: float) -> int | None:
+    def _take(self, deadline: float, so_far: str, opened: Callable[[], None]) -> int | None:
         """The lock file, open and locked; None when the time is over."""
         wait = FIRST_WAIT_SECONDS
         while True:
-            descriptor = _PROCESS.open(self.path)
             try:
+                descriptor = _PROCESS.open(self.path)
+            except PermissionError as error:
+                raise self._refused(so_far) from error
+            try:
+                opened()
                 # A file that its holder removed with the directory locks nobody out: the others lock a new one.
-                is_mine = self._try(descriptor) and self._still_leads_to(descriptor)
+                is_mine = self._try(descriptor, so_far) and self._still_leads_to(descriptor)
             except BaseException:
                 _PROCESS.close(descriptor)
                 raise
@@ -140,12 +157,14 @@ class FileLock:
             time.sleep(min(wait, left))
             wait = min(2 * wait, LONGEST_WAIT_SECONDS)
 
-    def _try(self, descriptor: int) -> bool:
+    def _try(self, descriptor: int, so_far: str) -> bool:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             return False
         except OSError as error:
+            if error.errno in _REFUSALS:
+                raise self._refused(so_far) from error
             if error.errno not in _NO_LOCKS_HERE:
                 raise
             raise StorageError(
@@ -162,6 +181,15 @@ class FileLock:
             return os.path.samestat(os.stat(self.path), os.fstat(descriptor))
         except FileNotFoundError:
             return False
+
+    def _refused(self, so_far: str) -> StorageError:
+        return StorageError(
+            f"The lock {self.path} may not be used by this user.",
+            condition=StorageCondition.CONFIGURATION,
+            uri=self.path,
+            help=f"{so_far} Give this user write access to the directory, and read access to the lock file or, on NFS, "
+            "write access.",
+        )
 
     def _busy(self, holder: str, timeout_seconds: float, so_far: str) -> StorageError:
         return StorageError(

@@ -10,10 +10,11 @@ import errno
 import os
 import secrets
 import stat
+from collections.abc import Iterator
 
 
-def make_directories(path: str) -> list[str]:
-    """Make a directory and those above it; the ones that this call made, outermost first.
+def make_directories(path: str) -> Iterator[str]:
+    """Make a directory and those above it; each one that this call made, outermost first, before the next is made.
 
     Raises:
         NotADirectoryError: something else stands in the way, such as a file or a link that leads nowhere.
@@ -23,15 +24,13 @@ def make_directories(path: str) -> list[str]:
     while not _is_directory(path):
         missing.append(path)
         path = os.path.dirname(path)
-    made: list[str] = []
     for each in reversed(missing):
         try:
             os.mkdir(each)
         except FileExistsError:
             # Another process was quicker. If it made something else than a directory, the next call says so.
             continue
-        made.append(each)
-    return made
+        yield each
 
 
 def create_temporary(path: str) -> tuple[str, int]:
