@@ -1,12 +1,14 @@
 """Real S3 servers for the tests of this package, each started at most once, and adapters on roots of their own.
 
 ``OMNIGRAPH_TEST_S3_ENDPOINT`` puts another server in the place of moto, ministack and seaweedfs. Tests that need
-faults, or a server with a certain flaw, keep their own.
+faults, or a server with a certain flaw, keep their own. Of the AWS configuration of whoever runs the tests nothing is
+used but what that other server needs.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import os
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -17,7 +19,7 @@ import pytest
 from omnigraph.storage import parse_uri
 from omnigraph.testing.fault_proxy import FaultProxy, run_fault_proxy
 from omnigraph.testing.s3_recipes import S3ServerName
-from omnigraph.testing.s3_servers import S3Server, external_s3_server, run_s3_server
+from omnigraph.testing.s3_servers import EXTERNAL_ENDPOINT, S3Server, external_s3_server, run_s3_server
 from omnigraph_storage_s3 import client
 from omnigraph_storage_s3.adapter import S3Adapter
 
@@ -25,6 +27,30 @@ BUCKET = "omnigraph-tests"
 
 Open = Callable[..., S3Adapter]
 StartServer = Callable[[S3ServerName], S3Server]
+
+
+PROXIES = frozenset({"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"})
+NEEDED_BY_EXTERNAL = PROXIES | {
+    "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_REGION", "AWS_DEFAULT_REGION",
+    "AWS_CA_BUNDLE",
+}  # fmt: skip
+"""Who the tests are at that server, and the way to it; in upper case, as all names here."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _no_configuration_of_the_developer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Variables, profiles and proxies that would send requests elsewhere or sign them as somebody else."""
+    kept = NEEDED_BY_EXTERNAL if os.environ.get(EXTERNAL_ENDPOINT) else frozenset[str]()
+    nowhere = tmp_path_factory.mktemp("no-aws-configuration")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in tuple(os.environ):
+            is_theirs = name.upper().startswith("AWS_") or name.upper() in PROXIES
+            if is_theirs and name.upper() not in kept:
+                patch.delenv(name)
+        patch.setenv("AWS_CONFIG_FILE", str(nowhere / "config"))
+        patch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(nowhere / "credentials"))
+        patch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+        yield
 
 
 @pytest.fixture(scope="session")

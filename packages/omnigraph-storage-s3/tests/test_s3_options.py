@@ -53,6 +53,7 @@ def test_a_custom_endpoint_means_path_style_and_a_region_that_any_server_takes()
     settings = S3Settings.from_options({"endpoint_url": "https://minio.example"})
     assert settings.lance_options("bucket") == {
         "aws_endpoint": "https://minio.example",
+        "aws_endpoint_url_s3": "https://minio.example",
         "aws_region": "us-east-1",
         "aws_virtual_hosted_style_request": "false",
     }
@@ -69,6 +70,7 @@ def test_lance_is_told_the_same_as_the_client_of_control_objects():
         "aws_session_token": "the-token",
         "aws_region": "here",
         "aws_endpoint": "http://127.0.0.1:9000",
+        "aws_endpoint_url_s3": "http://127.0.0.1:9000",
         "allow_http": "true",
         "aws_virtual_hosted_style_request": "false",
     }
@@ -85,7 +87,7 @@ def test_lance_is_told_the_same_as_the_client_of_control_objects():
 def test_in_virtual_hosted_style_lance_gets_the_endpoint_of_the_bucket():
     settings = S3Settings.from_options({"endpoint_url": "https://store.example:9000", "force_path_style": False})
     options = settings.lance_options("bucket")
-    assert options["aws_endpoint"] == "https://bucket.store.example:9000"
+    assert options["aws_endpoint"] == options["aws_endpoint_url_s3"] == "https://bucket.store.example:9000"
     assert options["aws_virtual_hosted_style_request"] == "true"
     assert settings.client_kwargs()["config_kwargs"]["s3"] == {"addressing_style": "virtual"}
 
@@ -97,6 +99,18 @@ def test_http_is_allowed_by_the_variable_in_its_usual_spellings(word: str):
 
 def test_an_http_endpoint_implies_that_http_is_allowed():
     assert settings_from_environment(AWS_ENDPOINT_URL="http://h").allow_http
+
+
+def test_the_scheme_of_an_endpoint_is_read_in_any_case():
+    settings = S3Settings.from_options({"endpoint_url": "HTTP://Host:9000/Path/"})
+    assert settings.endpoint_url == "http://Host:9000/Path"
+    assert settings.lance_options("bucket")["allow_http"] == "true"
+    with pytest.raises(InvalidInputError, match="needs plain HTTP"):
+        S3Settings.from_options({"endpoint_url": "HTTP://h", "allow_http": False})
+
+
+def test_given_keys_without_a_token_tell_lance_that_there_is_none():
+    assert S3Settings.from_options(KEYS).lance_options("bucket")["aws_session_token"] == ""
 
 
 def test_an_http_endpoint_is_refused_where_http_is_forbidden():
@@ -112,7 +126,11 @@ def test_an_endpoint_with_credentials_is_refused_and_not_repeated(url: str):
 
 
 @pytest.mark.parametrize(
-    "url", ["minio", "minio:9000", "ftp://h", "http://", "http://h:port", "s3://b", "https://h?x=1", "https://h#x"]
+    "url",
+    [
+        *("", "minio", "minio:9000", "ftp://h", "http://", "http://h:port", "s3://b", "https://h?x=1", "https://h#x"),
+        *("http://h\n", "http://h ", " http://h", "ht\ntp://h", "http://h\t/x", "http://h\x00", "http://h\x7f"),
+    ],
 )
 def test_an_endpoint_that_is_no_server_url_is_refused(url: str):
     with pytest.raises(InvalidInputError, match=r"is not the URL of a server\. Write it as https://HOST"):

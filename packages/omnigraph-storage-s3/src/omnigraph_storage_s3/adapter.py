@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -25,9 +25,16 @@ from botocore.parsers import ResponseParserError
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter, StorageUri, VersionedObject, parse_key
 from omnigraph.storage.failures import advice_for, condition_of
-from omnigraph_storage_s3.client import S3Client
-from omnigraph_storage_s3.conditional import NONCE, look_at, new_nonce, put_if
-from omnigraph_storage_s3.errors import advice_for_answer, describe_answer, error_code, http_status, s3_condition
+from omnigraph_storage_s3.client import AnswerLostError, S3Client
+from omnigraph_storage_s3.conditional import IN_DOUBT_MOVE, HasEtag, IsAbsent, look_at, put, put_if
+from omnigraph_storage_s3.errors import (
+    advice_for_answer,
+    describe_answer,
+    error_code,
+    http_status,
+    is_transient,
+    s3_condition,
+)
 from omnigraph_storage_s3.options import S3Settings
 from omnigraph_storage_s3.silence import explain_silence
 
@@ -62,11 +69,10 @@ class S3Adapter(StorageAdapter):
         return self._read_versioned(key, limit).data
 
     def _write(self, key: ObjectKey, data: bytes) -> None:
-        request = {**self._place(key), "Body": data, "Metadata": {NONCE: new_nonce()}}
-        self._client.change(lambda s3: s3.put_object(**request))
+        put(self._client, self._place(key), data)
 
     def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
-        return put_if(self._client, self._place(key), data, expected=None, uri=self.uri(key)) is not None
+        return put_if(self._client, self._place(key), data, IsAbsent(), uri=self.uri(key)) is not None
 
     def _list(self, prefix: ObjectKey) -> Iterator[ObjectKey]:
         return self._own_keys(self._keys_below(prefix))
@@ -94,7 +100,7 @@ class S3Adapter(StorageAdapter):
     def _write_if_match(self, key: ObjectKey, data: bytes, token: str) -> str | None:
         if not _ONE_ETAG.fullmatch(token):
             return None
-        return put_if(self._client, self._place(key), data, expected=token, uri=self.uri(key))
+        return put_if(self._client, self._place(key), data, HasEtag(token), uri=self.uri(key))
 
     def _exists(self, key: ObjectKey) -> bool:
         if not key.is_root and look_at(self._client, self._place(key)) is not None:
@@ -111,15 +117,18 @@ class S3Adapter(StorageAdapter):
             return
         request = {**self._place(target), "CopySource": self._place(source)}
         self._client.change(lambda s3: s3.copy_object(**request))
-        self._delete(source)
+        with _after_an_effect():
+            self._delete(source)
 
     def _delete_prefix(self, prefix: ObjectKey) -> None:
         # Names that are no keys of ours go as well: the promise is that nothing is left below.
         names = list(self._keys_below(prefix))
         for start in range(0, len(names), PAGE_KEYS):
-            self._delete_batch(names[start : start + PAGE_KEYS])
+            with _after_an_effect() if start else nullcontext():
+                self._delete_batch(names[start : start + PAGE_KEYS])
         if not prefix.is_root:
-            self._delete(prefix)
+            with _after_an_effect() if names else nullcontext():
+                self._delete(prefix)
 
     def _condition(self, error: BaseException) -> StorageCondition | None:
         return s3_condition(error)
@@ -130,6 +139,16 @@ class S3Adapter(StorageAdapter):
         with super()._edge(verb, key):
             try:
                 yield
+            except AnswerLostError as lost:
+                cause = lost.__cause__ or lost
+                raise StorageError(
+                    f"It cannot be told whether the request to {verb} {self.uri(key)} took effect: "
+                    f"{self._what_happened(cause)}.",
+                    condition=StorageCondition.UNKNOWN,
+                    uri=self.uri(key),
+                    help=IN_DOUBT_MOVE,
+                    details={"verb": verb, "error": type(cause).__name__, "status": http_status(cause)},
+                ) from cause
             except ClientError as error:
                 condition = condition_of(error, s3_condition)
                 raise StorageError(
@@ -159,6 +178,12 @@ class S3Adapter(StorageAdapter):
 
     def close(self) -> None:
         self._client.close()
+
+    def _what_happened(self, error: BaseException) -> str:
+        if isinstance(error, ClientError):
+            return f"the store answered {describe_answer(error)}"
+        explained = explain_silence(error, self._server)
+        return explained[0] if explained else "its answer was lost"
 
     # ── requests ─────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -210,3 +235,16 @@ class S3Adapter(StorageAdapter):
         if refused:
             # The answer as a whole is 200; the first refusal stands for all.
             raise ClientError({"Error": {"Code": refused[0].get("Code", "")}}, "DeleteObjects")
+
+
+@contextmanager
+def _after_an_effect() -> Iterator[None]:
+    """For the later steps of a change: none of their failures leaves the store as it was."""
+    try:
+        yield
+    except AnswerLostError:
+        raise
+    except Exception as error:
+        if is_transient(error):
+            raise AnswerLostError from error
+        raise

@@ -46,8 +46,13 @@ _KEEP_ALIVE_SECONDS: Final = 4
 _CLOSE_SECONDS: Final = 5.0
 
 _random: Final = random.SystemRandom()
-# One per process: a session reads the service models from disk, which takes longer than most requests.
-_sessions: Final[dict[int, AioSession]] = {}
+# One per process, with or without a profile: a session reads the service models from disk, which takes longer than
+# most requests.
+_sessions: Final[dict[tuple[int, bool], AioSession]] = {}
+
+
+class AnswerLostError(Exception):
+    """A change may have been made or not; raised from the failure that leaves it open."""
 
 
 class S3Client:
@@ -70,8 +75,17 @@ class S3Client:
 
         A change whose answer was lost is not repeated: in between, another writer may have built on it, and the
         second one would undo that writer's work. See test_a_change_whose_answer_was_lost_is_not_made_again.
+
+        Raises:
+            AnswerLostError: the change may have been made.
+            Exception: the last failure of the client, when it is certain that nothing was done.
         """
-        return self._repeat(request, lambda error: is_transient(error) and had_no_effect(error))
+        try:
+            return self._repeat(request, lambda error: is_transient(error) and had_no_effect(error))
+        except Exception as error:
+            if is_transient(error) and not had_no_effect(error):
+                raise AnswerLostError from error
+            raise
 
     def send(self, request: Request[T]) -> T:
         """Send a request once: call it with the client of aiobotocore and wait for its result.
@@ -189,11 +203,28 @@ def _file_system(settings: S3Settings) -> S3FileSystem:
     # "asynchronous" leaves the closing to us: s3fs would close at exit, also in a forked child, where its loop is dead.
     return S3FileSystem(
         asynchronous=True,
-        session=_sessions.setdefault(os.getpid(), AioSession()),
+        session=_session(settings),
         skip_instance_cache=True,
         use_listings_cache=False,
         **arguments,
     )
+
+
+def _session(settings: S3Settings) -> AioSession:
+    """The session of this process. With keys given, a profile that does not exist is not missed."""
+    session = _kept_session(has_profile=True)
+    profile = session.get_config_variable("profile")
+    if settings.access_key_id is None or profile is None or profile in session.available_profiles:
+        return session
+    return _kept_session(has_profile=False)
+
+
+def _kept_session(*, has_profile: bool) -> AioSession:
+    place = (os.getpid(), has_profile)
+    if place not in _sessions:
+        without = {"profile": (None, None, None, None)}
+        _sessions.setdefault(place, AioSession(None if has_profile else without))
+    return _sessions[place]
 
 
 def _runs_in_this_thread(loop: asyncio.AbstractEventLoop) -> bool:

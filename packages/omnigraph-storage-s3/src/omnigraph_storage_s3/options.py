@@ -1,11 +1,13 @@
 """``S3Settings``: one reading of the storage options, from which both clients are told the same.
 
 Control objects go through s3fs and tables through Lance. Both must reach the same server in the same way, so neither
-is given options by hand: ``client_kwargs`` and ``lance_options`` derive them from here.
+is given options by hand: ``client_kwargs`` and ``lance_options`` derive them from here. Both also look into the
+environment and the AWS configuration on their own; what is decided here is said so that neither finds more there.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -18,6 +20,8 @@ DEFAULT_REGION: Final = "us-east-1"
 
 DEFAULT_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 DEFAULT_READ_TIMEOUT_SECONDS: Final = 30.0
+
+_PRINTABLE: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,8 @@ class S3Settings:
                 "read_timeout": self.read_timeout_seconds,
                 "retries": {"total_max_attempts": 1, "mode": "standard"},
                 "s3": {"addressing_style": style},
+                # Lance does not read endpoints from the AWS configuration; nor may its companion.
+                "ignore_configured_endpoint_urls": True,
                 # Servers other than AWS choke on checksums that nobody asked for.
                 "request_checksum_calculation": "when_required",
                 "response_checksum_validation": "when_required",
@@ -93,12 +99,16 @@ class S3Settings:
 
     def lance_options(self, bucket: str) -> dict[str, str]:
         """The storage options with which Lance reaches the same bucket in the same way."""
+        endpoint = self._lance_endpoint(bucket)
         options = {
             "aws_access_key_id": self.access_key_id,
             "aws_secret_access_key": self.secret_access_key,
-            "aws_session_token": self.session_token,
+            # Empty, or Lance would sign given keys with a token of the environment that belongs to others.
+            "aws_session_token": self.session_token or (None if self.access_key_id is None else ""),
             "aws_region": self.region,
-            "aws_endpoint": self._lance_endpoint(bucket),
+            "aws_endpoint": endpoint,
+            # To Lance this is an option of its own, and AWS_ENDPOINT_URL_S3 would outdo the one above.
+            "aws_endpoint_url_s3": endpoint,
             "allow_http": "true" if self.allow_http else None,
             "aws_virtual_hosted_style_request": {None: None, True: "false", False: "true"}[self.is_path_style],
         }
@@ -113,15 +123,17 @@ class S3Settings:
 
 
 def _checked_endpoint(url: str | None, *, allow_http: bool | None) -> str | None:
-    """The endpoint without trailing slash, or None for AWS. Raises as ``from_options``."""
-    if not url:
+    """The endpoint with its scheme in lower case and no trailing slash, or None for AWS. Raises as ``from_options``."""
+    if url is None:
         return None
     parts = _split(url)
     if "@" in (url if parts is None else parts.netloc):
         raise _refuse(
             "The endpoint URL carries credentials.", "Pass them as access_key_id and secret_access_key instead."
         )
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    is_server = parts and parts.scheme in ("http", "https") and parts.hostname and not (parts.query or parts.fragment)
+    # urlsplit passes over control characters at which the clients stumble, each in its own way.
+    if parts is None or not is_server or not _PRINTABLE.fullmatch(url):
         raise _refuse(
             f"The endpoint {url!r} is not the URL of a server.", "Write it as https://HOST or http://HOST:PORT."
         )
@@ -130,7 +142,7 @@ def _checked_endpoint(url: str | None, *, allow_http: bool | None) -> str | None
             f"The endpoint {url} needs plain HTTP, and allow_http is false.",
             "Use an https:// endpoint, or allow HTTP with the option allow_http or the variable AWS_ALLOW_HTTP.",
         )
-    return url.rstrip("/")
+    return parts.scheme + url[len(parts.scheme) :].rstrip("/")
 
 
 def _split(url: str) -> SplitResult | None:

@@ -1,8 +1,8 @@
 """What to tell a person when the store gave no answer: what happened, at which address, and the next move.
 
 Chosen by the type of the exception alone. Its text is never quoted; of the URL that it carries only scheme, host and
-port are shown. That URL comes first, because it is the address that was really called: a profile may name another
-endpoint than the options do, and credentials are fetched from somewhere else altogether.
+port are shown. That URL comes first, because it is the address that was really called: credentials are fetched from
+somewhere else altogether. A change that may have been made has a next move of its own, see ``conditional``.
 """
 
 from __future__ import annotations
@@ -23,9 +23,6 @@ _SET_CREDENTIALS: Final = (
     "access_key_id and secret_access_key."
 )
 _START_IT: Final = "Check that the store is up and reachable at this address, then repeat the operation."
-_MAY_BE_DONE: Final = (
-    "Check that the store is up and reachable, then repeat the operation; a change may have been made already."
-)
 _CHECK_PROXY: Final = "Check HTTP_PROXY and HTTPS_PROXY, or name the host in NO_PROXY; then repeat the operation."
 
 SILENCES: Final[tuple[tuple[tuple[type[BaseException], ...], str, str], ...]] = (
@@ -83,13 +80,13 @@ SILENCES: Final[tuple[tuple[tuple[type[BaseException], ...], str, str], ...]] = 
     (
         (boto.ReadTimeoutError, aiohttp.ServerTimeoutError, TimeoutError),
         "{endpoint} accepted the request and did not answer in time",
-        f"{_MAY_BE_DONE} The option read_timeout_seconds gives it longer.",
+        f"{_START_IT} The option read_timeout_seconds gives it longer.",
     ),
-    ((boto.EndpointConnectionError,), "{endpoint} does not answer", _MAY_BE_DONE),
+    ((boto.EndpointConnectionError,), "{endpoint} does not answer", _START_IT),
     (
         (boto.ConnectionError, boto.HTTPClientError, boto.IncompleteReadError, aiohttp.ClientError),
         "{endpoint} closed the connection before its answer was whole",
-        _MAY_BE_DONE,
+        _START_IT,
     ),
     (
         (ResponseParserError,),
