@@ -112,4 +112,5 @@ NOT_IN_MEMORY: frozenset[str] = frozenset({
     "test_the_files_of_a_table_are_objects_of_the_adapter",
     "test_races_and_declared_capabilities_have_their_contracts_in_this_module",
 })  # fmt: skip
-"""Clauses that the in-memory backend cannot break: two need other processes, one guards the author's test module."""
+"""Clauses that the in-memory backend cannot break. The first two are broken on the local backend, in its
+test_local_clause_owners.py; the third guards an author's test module and is broken in test_contract_guard.py."""

@@ -37,11 +37,6 @@ class CheckStep:
     def passed(self) -> bool:
         return self.error is None
 
-    def to_dict(self) -> dict[str, Any]:
-        """JSON form."""
-        error = self.error.to_dict() if self.error else None
-        return {"name": self.name, "passed": self.passed, "detail": self.detail, "error": error}
-
 
 def check_storage(
     uri: str | Path,
