@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -57,3 +58,33 @@ def test_an_interrupted_check_that_cannot_remove_what_it_wrote_says_so(
     assert result.returncode == 130
     assert "Interrupted. What the check wrote could not be removed: " in result.stderr
     assert "vault://x/__omnigraph_check_" in result.stderr
+
+
+def test_racing_processes_do_not_outlive_a_command_that_was_killed(omnigraph: Any, tmp_path: Path) -> None:
+    root = tmp_path / "graph"
+    words = [omnigraph.executable, "-q", "storage", "check", str(root), "--rounds", "10000", "--seconds", "600"]
+    with subprocess.Popen(words, **omnigraph.settings(), stderr=subprocess.PIPE, start_new_session=True) as process:
+        try:
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while not list(root.glob("*/__race_*/*")):
+                assert time.monotonic() < deadline
+                time.sleep(0.02)
+            # Alone, and not its group: whoever kills it knows nothing of its writers.
+            process.kill()
+            process.wait(PATIENCE_SECONDS)
+            while _is_group_alive(process.pid):
+                assert time.monotonic() < deadline, "its writers race on"
+                time.sleep(0.05)
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+
+def _is_group_alive(group: int) -> bool:
+    """Whether a process of the group still runs; one that ended and is not yet reaped does not."""
+    for status in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            state, _, of_group = status.read_text().rpartition(")")[2].split()[:3]
+            if int(of_group) == group and state != "Z":
+                return True
+    return False

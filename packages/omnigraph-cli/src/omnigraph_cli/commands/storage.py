@@ -125,6 +125,8 @@ def check(
     objects, lets Lance create and commit a table, and removes everything again. It ends at the first step that fails.
     The writers are processes where the store is shared between processes.
 
+    Only a check that was killed leaves something behind: what lies below __omnigraph_check_* may be deleted.
+
     It finds faults and proves nothing: a fault that shows in one race of many is found by more --rounds and --writers.
 
     With --quiet only the steps that failed and the verdict are printed.

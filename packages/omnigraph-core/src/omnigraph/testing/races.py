@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import multiprocessing
+import os
 import pickle
 import secrets
 import signal
@@ -128,6 +129,15 @@ _course: _Course | None = None
 def _enter(course: _Course) -> None:
     global _course
     _course = course
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """End this writer when the process that runs the race is gone: the pool would let it race on for nobody."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _race(
