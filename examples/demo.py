@@ -1,7 +1,7 @@
-"""The storage layer at work in three places: in memory, on disk, and on an S3 server that runs on this machine.
+"""OmniGraph at work: storage in memory, on disk and on an S3 server of this machine, then the two languages.
 
-Each chapter states one promise and tries it in every place. An outcome that is not as it must be ends the demo with
-exit code 1. Everything happens in a temporary directory and on loopback, and is gone afterwards.
+Each chapter states one promise and tries it; a promise of storage, in every place. An outcome that is not as it must be
+ends the demo with exit code 1. Everything happens in a temporary directory and on loopback, and is gone afterwards.
 
 Run it with: tox run -e demo
 """
@@ -29,6 +29,23 @@ from omnigraph.testing.s3_servers import run_s3_server
 OMNIGRAPH = Path(sys.executable).parent / "omnigraph"
 WRITERS, ROUNDS = 4, 20
 
+SCHEMA = """\
+node Book { isbn: String @key  title: String  form: enum(novel, essay) }
+node Member { card: I64 @key }
+edge Borrowed: Member -> Book { due: Date? }
+"""
+WRONG_QUERY = """\
+query overdue($day: Date) {
+    match {
+        $m: Member
+        $m $loan:borrowed $b
+        $b: Book { form: "thriller" }
+        $loan.due < $day
+    }
+    return { $m, $b.titel }
+}
+"""
+
 _outcomes = 0
 
 
@@ -50,10 +67,8 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Six promises, each in every place, and the command that tries them on a place of your own."""
-    print(
-        f"OmniGraph {omnigraph.__version__}, the storage layer. A branch of a graph is one small object; who moves it"
-    )
+    """Six promises of storage in every place, the command that tries them on yours, and three of the languages."""
+    print(f"OmniGraph {omnigraph.__version__}. Storage first. A branch of a graph is one small object; who moves it")
     print("publishes. So everything rests on a few promises about small objects, kept alike in three places.")
     print("The S3 server is ministack, a process on this machine.\n")
     with open_places() as places:
@@ -66,6 +81,10 @@ def main() -> None:
         show_reading(places)
         show_liar()
         show_check(places[1])
+    with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
+        show_lint(Path(folder))
+        show_plan(Path(folder))
+        show_migration(Path(folder))
     show_next()
 
 
@@ -194,12 +213,83 @@ def show_check(place: Place) -> None:
     count()
 
 
+# ── the languages ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def show_lint(folder: Path) -> None:
+    """Every mistake is told in one run, with its place and a code."""
+    chapter(
+        "All mistakes at once, each with its place",
+        "A schema and a query with two mistakes. Both must be found, at the right word, without a graph.",
+    )
+    (folder / "library.pg").write_text(SCHEMA, "utf-8")
+    (folder / "overdue.gq").write_text(WRONG_QUERY, "utf-8")
+    shown = run_omnigraph(folder, 3, "lint", "--schema", "library.pg", "--query", "overdue.gq")
+    for word, code in (('"thriller"', "T3"), ("titel", "T6")):
+        line, column = place_of(word, WRONG_QUERY)
+        if f"error[{code}]" not in shown or f"overdue.gq:{line}:{column}" not in shown:
+            give_up(f"{code} was not told at line {line}, column {column}")
+        count()
+
+
+def show_plan(folder: Path) -> None:
+    """The query that is right has a plan."""
+    chapter(
+        "The plan begins where least is read",
+        "Mended, the query passes. It names members first; its plan must begin at the books, which have a condition.",
+    )
+    right = WRONG_QUERY.replace("thriller", "novel").replace("titel", "title")
+    (folder / "overdue.gq").write_text(right, "utf-8")
+    run_omnigraph(folder, 0, "lint", "--schema", "library.pg", "--query", "overdue.gq")
+    shown = run_omnigraph(folder, 0, "explain", "--schema", "library.pg", "--query", "overdue.gq")
+    if not shown.splitlines()[-1].strip().startswith('NodeScan $b: Book where $b.form = "novel"'):
+        give_up("the plan begins elsewhere")
+    count()
+
+
+def show_migration(folder: Path) -> None:
+    """The way from one schema to the next is known before anything is done."""
+    chapter(
+        "A change of schema is planned before it is made",
+        "Books get pages and a new name, members a phone that must not be null. The last one must be refused.",
+    )
+    later = SCHEMA.replace("node Book {", 'node Work @rename_from("Book") { pages: I32? ').replace("-> Book", "-> Work")
+    (folder / "later.pg").write_text(later, "utf-8")
+    shown = run_omnigraph(folder, 0, "schema", "plan", "--from", "library.pg", "--schema", "later.pg")
+    if "rename node type 'Book' -> 'Work'" not in shown or "drop" in shown:
+        give_up("the rename was not recognised")
+    count()
+    too_late = later.replace(' @rename_from("Book")', "").replace("card: I64 @key", "card: I64 @key  phone: String")
+    (folder / "too-late.pg").write_text(too_late, "utf-8")
+    shown = run_omnigraph(folder, 3, "schema", "plan", "--from", "later.pg", "--schema", "too-late.pg")
+    if "OG-MF-103" not in shown:
+        give_up("the property that must not be null was let through")
+    count()
+
+
+def run_omnigraph(folder: Path, code: int, *words: str) -> str:
+    """Show a command and what it prints; it must end with this code."""
+    print(f"    $ {shlex.join(['omnigraph', *words])}", flush=True)
+    done = subprocess.run([OMNIGRAPH, *words], cwd=folder, capture_output=True, encoding="utf-8", check=False)
+    print("".join(f"    {line}".rstrip() + "\n" for line in done.stdout.splitlines()), flush=True)
+    if done.returncode != code:
+        give_up(f"it ended with code {done.returncode} and not {code}: {done.stderr}")
+    return done.stdout
+
+
+def place_of(word: str, text: str) -> tuple[int, int]:
+    """The line and column at which a word stands."""
+    before = text[: text.index(word)]
+    return before.count("\n") + 1, len(before) - before.rfind("\n")
+
+
 def show_next() -> None:
     """What was shown and where to go."""
     here = Path.cwd()
     command = OMNIGRAPH.relative_to(here) if OMNIGRAPH.is_relative_to(here) else OMNIGRAPH
     print(f"\nAll {_outcomes} outcomes are as they must be. Try next:\n")
     for what, why in (
+        (f"{command} lint --schema F.pg --query F.gq", "the same for your files; docs/reference has both languages"),
         (f"{command} storage check graph.omni", "the same on a place of yours; s3://bucket/graph works too"),
         (f"{command} plugins", "the backends that are installed, and their options"),
         ("docs/how-to/write-a-storage-backend.md", "a backend of your own; the smallest one has six methods"),

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from omnigraph.errors import ErrorKind
 from omnigraph_cli.main import cli
-from omnigraph_cli.reference import reference_page
+from omnigraph_cli.reference import SAMPLES, reference_page
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 EXAMPLES = dict(re.findall(r"^\$ omnigraph (.*)\n(\{\n(?:.*\n)*?\}\n)", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
@@ -28,7 +28,11 @@ def test_the_reference_page_has_every_verb() -> None:
     headings = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("## omnigraph")]
     assert headings == [
         "## omnigraph",
+        "## omnigraph explain",
+        "## omnigraph lint",
         "## omnigraph plugins",
+        "## omnigraph schema",
+        "## omnigraph schema plan",
         "## omnigraph storage",
         "## omnigraph storage check",
         "## omnigraph version",
@@ -41,7 +45,7 @@ def test_the_reference_page_has_the_exit_code_of_every_kind_of_error() -> None:
         for code, kinds in re.findall(r"^\| (\d+) \| .* \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
         for kind in re.findall(r"`(\w+)`", kinds)
     }
-    special = {"usage": 2, "invalid_input": 3, "interrupted": 130, "terminated": 143}
+    special = {"usage": 2, "invalid_input": 3, "compile": 3, "interrupted": 130, "terminated": 143}
     assert listed == dict.fromkeys([*ErrorKind, "internal"], 1) | special
 
 
@@ -51,11 +55,29 @@ def test_the_reference_page_shows_a_document_of_every_verb_and_an_error() -> Non
         ["release", "storage_interface"],
         ["notes", "plugins"],
         ["passed", "steps", "uri", "verdict"],
+        [
+            "errors",
+            "findings",
+            "infos",
+            "queries_processed",
+            "query_path",
+            "results",
+            "schema_source",
+            "status",
+            "warnings",
+        ],
+        ["diagnostics", "from", "schema", "step_count", "steps", "supported"],
+        ["plan", "query_name", "query_path"],
     ]
 
 
 @pytest.mark.parametrize("words", EXAMPLES)
-def test_a_document_on_the_reference_page_is_what_the_command_prints(words: str) -> None:
+def test_a_document_on_the_reference_page_is_what_the_command_prints(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, text in SAMPLES.items():
+        Path(name).write_text(text, encoding="utf-8")
     shown = json.loads(EXAMPLES[words])
     printed: dict[str, Any] = json.loads(CliRunner().invoke(cli, words.split()).stdout)
     if "plugins" in shown:

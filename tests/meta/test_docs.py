@@ -3,8 +3,14 @@
 ```python                 run, page by page, in one namespace and an empty directory
 ```pycon                  run by doctest in the same namespace; "..." stands for anything
 ```console run            each "$ omnigraph ..." must end with code 0 and print what follows it, spacing aside
+```console run=3          the same with another code, and what it writes to stderr behind the rest
+```pg                     a schema that compiles; queries below it are checked against it
+```gq                     queries that compile against the schema above them
+```pg error=CODE,CODE     refused with exactly these codes; so ```gq error=CODE
+```pg warning=CODE        compiles, and lint warns
+```pg title="path"        also a file, for the commands of the page; so ```gq title="path"
 ```python title="path"    a file of the example backend, word for word; those below smallest/ are run by pytest
-```sh, text, toml, json   for reading
+```sh, text, toml, json, ebnf   for reading
 """
 
 from __future__ import annotations
@@ -13,6 +19,7 @@ import configparser
 import doctest
 import errno
 import functools
+import importlib.util
 import inspect
 import os
 import re
@@ -27,8 +34,13 @@ from typing import Any
 import pytest
 
 from omnigraph import errors, testing
-from omnigraph.errors import ErrorKind, OmnigraphError, StorageCondition
+from omnigraph.errors import CompileError, ErrorKind, OmnigraphError, StorageCondition
+from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
+from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
+from omnigraph.query import compile_queries
+from omnigraph.query.lint import lint
+from omnigraph.schema import Catalog, compile_schema
 from omnigraph.storage import Capability, ListBounds, StorageAdapter, StorageBackend, StorageOption
 from omnigraph.storage.failures import BY_ERRNO
 from omnigraph.testing import storage_contract
@@ -46,7 +58,8 @@ PAGES = sorted([
     *ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/*/README.md"),
 ])  # fmt: skip
 
-LANGUAGES = {"python", "pycon", "console", "sh", "text", "toml", "json"}
+COMPILED = {"pg", "gq"}
+LANGUAGES = {"python", "pycon", "console", "sh", "text", "toml", "json", "ebnf", *COMPILED}
 
 
 @dataclass(frozen=True)
@@ -63,10 +76,20 @@ class Block:
         return found[1] if found else None
 
     @property
+    def exit_code(self) -> int:
+        """Of every command in a console block."""
+        return int(self.words.partition("=")[2] or 0)
+
+    def codes(self, severity: Severity) -> set[str]:
+        """What a schema or query is refused with, or warned of."""
+        found = re.search(rf"{severity}=(\S+)", self.words)
+        return set(found[1].split(",")) if found else set()
+
+    @property
     def is_run(self) -> bool:
         if self.language == "console":
-            return self.words == "run"
-        return self.language in ("python", "pycon") and self.title is None
+            return self.words.partition("=")[0] == "run"
+        return self.language in COMPILED or (self.language in ("python", "pycon") and self.title is None)
 
     @property
     def place(self) -> str:
@@ -139,11 +162,33 @@ def run_console(block: Block) -> None:
             check=False,
             timeout=120,
         )
-        assert done.returncode == 0, f"{block.place}: {command}\n{done.stdout}{done.stderr}"
+        assert done.returncode == block.exit_code, f"{block.place}: {command}\n{done.stdout}{done.stderr}"
+        printed = done.stdout + (done.stderr if done.returncode else "")
         is_as_shown = doctest.OutputChecker().check_output(
-            shown, done.stdout, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            shown, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         )
-        assert is_as_shown or not shown, f"{block.place}: {command}\nprinted\n{done.stdout}\nand not\n{shown}"
+        assert is_as_shown or not shown, f"{block.place}: {command}\nprinted\n{printed}\nand not\n{shown}"
+
+
+def compile_block(block: Block, catalog: Catalog | None) -> Catalog | None:
+    """Compile a schema, or queries against the schema so far; answers the schema for what follows."""
+    if block.title:
+        Path(block.title).write_text(block.text, "utf-8")
+    source = SourceText.of(block.text, block.place)
+    found: tuple[Diagnostic, ...] = ()
+    try:
+        if block.language == "pg":
+            catalog = compile_schema(source)
+            found = lint(source).diagnostics
+        else:
+            assert catalog is not None, f"{block.place}: no schema stands above"
+            compile_queries(source, catalog)
+    except CompileError as error:
+        found = error.diagnostics
+    for severity in Severity:
+        codes = {each.code for each in found if each.severity is severity}
+        assert codes == block.codes(severity), f"{block.place}: {severity}\n{render(found)}"
+    return catalog
 
 
 def run_python(block: Block, namespace: dict[str, Any]) -> None:
@@ -167,10 +212,13 @@ def run_pycon(block: Block, namespace: dict[str, Any]) -> None:
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "__page__"}
+    catalog: Catalog | None = None
     for block in split_page(page)[1]:
         if not block.is_run:
             continue
-        if block.language == "console":
+        if block.language in COMPILED:
+            catalog = compile_block(block, catalog)
+        elif block.language == "console":
             run_console(block)
         elif block.language == "pycon":
             run_pycon(block, namespace)
@@ -281,6 +329,43 @@ def test_every_error_kind_is_listed_with_its_class_and_exit_code():
     assert sorted(listed) == sorted(
         (str(each.kind), each.__name__, int(CODE_OF_KIND[each.kind])) for each in classes if each is not OmnigraphError
     )
+
+
+def test_every_diagnostic_code_is_listed_with_its_severity_and_meaning_and_no_other():
+    listed = [(row[0], row[1]) for row in rows(sections(DOCS / "reference" / "errors.md", 2)["Diagnostic codes"])]
+    assert listed == [
+        (f"`{code}`" if code.severity is Severity.ERROR else f"`{code}` ({code.severity})", code.meaning)
+        for code in Code
+    ]
+
+
+def test_every_diagnostic_code_is_shown_by_an_example_that_runs():
+    shown = "\n".join(f"{block.words}\n{block.text}" for block in all_blocks() if block.is_run)
+    hidden = [code for code in Code if not re.search(rf"\b{code}\b", shown)]
+    # Bytes that are no text, too many levels and too many errors do not fit on a page; the rest is never raised.
+    assert hidden == [
+        Code.NOT_UTF8,
+        Code.TOO_DEEP,
+        Code.TOO_MANY_ERRORS,
+        Code.GRAPH_DROPPED,
+        Code.NODE_TYPE_DROPPED,
+        Code.EDGE_TYPE_DROPPED,
+        Code.PROPERTY_DROPPED,
+        Code.VECTOR_PROPERTY_DROPPED,
+        Code.PROPERTY_MADE_REQUIRED,
+        Code.TOO_MANY_STEPS,
+        Code.Q000,
+    ]
+
+
+def test_the_walk_through_the_compiler_names_modules_that_are_there_and_every_rule_in_its_order():
+    steps, applied = sections(DOCS / "explanation" / "compiler.md", 2).values(), []
+    for body in steps:
+        for row in rows(body):
+            for name in [each for cell in row for each in quoted(cell) if each.startswith("omnigraph.")]:
+                assert importlib.util.find_spec(name), name
+            applied += [each for each in quoted(row[0]) if not each.startswith("omnigraph.")]
+    assert applied == [rule.__name__ for rule in RULES]
 
 
 def test_every_verb_is_listed_with_its_parameters():

@@ -22,6 +22,7 @@ VIOLATIONS = {
     "layers": ("omnigraph/storage/keys.py", "import omnigraph.plugins"),
     "lance-door": ("omnigraph/testing/races.py", "import lance"),
     "light-spi": ("omnigraph/storage/uri.py", "import pyarrow"),
+    "compiler": ("omnigraph/query/describe.py", "import omnigraph.storage.keys"),
     "backends": ("omnigraph_storage_local/adapter.py", "import omnigraph.testing.faults"),
     "backends-direct": ("omnigraph_storage_local/adapter.py", "import omnigraph.config"),
     "front-door": ("omnigraph_cli/main.py", "import omnigraph.tables.probe"),

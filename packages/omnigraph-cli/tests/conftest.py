@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
 import subprocess
 import sysconfig
 import textwrap
@@ -42,6 +44,23 @@ class Command:
 
     def start(self, *words: str, stdout: Any, stderr: Any, **environment: str) -> subprocess.Popen[bytes]:
         return subprocess.Popen([self.executable, *words], **self.settings(**environment), stdout=stdout, stderr=stderr)
+
+    def on_terminal(self, *words: str, stream: str, **environment: str) -> tuple[str, str]:
+        """What the command writes to the stream when that is a terminal, and what it writes to the other one."""
+        terminal, its_end = pty.openpty()
+        other = "stderr" if stream == "stdout" else "stdout"
+        streams = {stream: its_end, other: subprocess.PIPE}
+        with self.start(*words, **streams, **({"TERM": "xterm-256color"} | environment)) as process:
+            os.close(its_end)
+            seen = b""
+            # A terminal whose other end was closed answers with an error, not with an empty read.
+            with contextlib.suppress(OSError):
+                while piece := os.read(terminal, 65536):
+                    seen += piece
+            rest = getattr(process, other).read()
+            process.wait(PATIENCE_SECONDS)
+        os.close(terminal)
+        return seen.decode(), rest.decode()
 
 
 @pytest.fixture(autouse=True)

@@ -41,7 +41,7 @@ def test_without_a_verb_the_help_is_shown_and_the_usage_is_wrong(words: list[str
     ("words", "expected"),
     [
         (["plugin"], 'There is no command "plugin". Did you mean "plugins"?'),
-        (["zebra"], 'There is no command "zebra". There are: plugins, storage, version.'),
+        (["zebra"], 'There is no command "zebra". There are: explain, lint, plugins, schema, storage, version.'),
         (["storage", "chekc"], 'There is no command "chekc". Did you mean "check"?'),
         (["plugins", "one-too-many"], "one-too-many"),
         (["version", "--jsom"], 'There is no option "--jsom". Did you mean "--json"?'),
@@ -58,6 +58,21 @@ def test_wrong_usage_ends_with_2_and_says_what_is_right(words: list[str], expect
     assert expected in error
     assert help_line.startswith("help: Usage: omnigraph ")
     assert help_line.endswith("--help)")
+
+
+@pytest.mark.parametrize(
+    ("words", "usage"),
+    [
+        ("lint library.pg", "omnigraph lint --schema FILE [--query FILE] [OPTIONS]"),
+        ("lint --schema library.pg loans.gq", "omnigraph lint --schema FILE [--query FILE] [OPTIONS]"),
+        ("explain library.pg loans.gq", "omnigraph explain --schema FILE --query FILE [--name NAME] [OPTIONS]"),
+        ("schema plan old.pg new.pg", "omnigraph schema plan --from FILE --schema FILE [OPTIONS]"),
+    ],
+)
+def test_files_without_their_options_are_answered_with_the_options_that_take_files(words: str, usage: str) -> None:
+    result = CliRunner().invoke(cli, words.split())
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[1].startswith(f"help: Usage: {usage} (see: ")
 
 
 @pytest.mark.parametrize("words", [["--verbose", "plugins"], ["storage", "check", "x", "--verbose"]])

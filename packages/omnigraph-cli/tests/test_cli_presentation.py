@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import os
-import pty
 import re
-import subprocess
 from collections.abc import Callable
 from typing import Any
 
@@ -18,38 +14,20 @@ SECRET = "open-sesame-42"
 TERMINAL = {"TERM": "xterm-256color"}
 
 
-def on_terminal(omnigraph: Any, *words: str, stream: str, **environment: str) -> tuple[str, str]:
-    """What the command writes to the stream when that is a terminal, and what it writes to the other one."""
-    terminal, its_end = pty.openpty()
-    other = "stderr" if stream == "stdout" else "stdout"
-    streams = {stream: its_end, other: subprocess.PIPE}
-    with omnigraph.start(*words, **streams, **(TERMINAL | environment)) as process:
-        os.close(its_end)
-        seen = b""
-        # A terminal whose other end was closed answers with an error, not with an empty read.
-        with contextlib.suppress(OSError):
-            while piece := os.read(terminal, 65536):
-                seen += piece
-        rest = getattr(process, other).read()
-        process.wait(PATIENCE_SECONDS)
-    os.close(terminal)
-    return seen.decode(), rest.decode()
-
-
 def test_a_terminal_gets_colour(omnigraph: Any) -> None:
-    seen, _ = on_terminal(omnigraph, "plugins", stream="stdout")
+    seen, _ = omnigraph.on_terminal("plugins", stream="stdout")
     assert "\x1b[" in seen
 
 
 def test_no_color_leaves_no_escape_sequence_on_a_terminal(omnigraph: Any) -> None:
-    seen, _ = on_terminal(omnigraph, "plugins", stream="stdout", NO_COLOR="1")
+    seen, _ = omnigraph.on_terminal("plugins", stream="stdout", NO_COLOR="1")
     assert "✓ memory" in seen
     assert "\x1b" not in seen
 
 
 def test_no_color_holds_for_errors_too(omnigraph: Any) -> None:
-    coloured, _ = on_terminal(omnigraph, "storage", "check", "nosuch://x", stream="stderr")
-    plain, _ = on_terminal(omnigraph, "-q", "storage", "check", "nosuch://x", stream="stderr", NO_COLOR="1")
+    coloured, _ = omnigraph.on_terminal("storage", "check", "nosuch://x", stream="stderr")
+    plain, _ = omnigraph.on_terminal("-q", "storage", "check", "nosuch://x", stream="stderr", NO_COLOR="1")
     assert "\x1b[" in coloured
     assert plain.startswith("error: No storage backend")
     assert "\x1b" not in plain
@@ -61,7 +39,7 @@ def test_a_pipe_gets_no_escape_sequence(omnigraph: Any) -> None:
 
 
 def test_the_step_that_runs_is_shown_on_a_terminal_and_stays_out_of_the_results(omnigraph: Any) -> None:
-    seen, stdout = on_terminal(omnigraph, "storage", "check", "memory://x", "--json", stream="stderr")
+    seen, stdout = omnigraph.on_terminal("storage", "check", "memory://x", "--json", stream="stderr")
     document = json.loads(stdout)
     assert document["passed"] is True
     shown = re.findall(r"(\w+): checking memory://x", seen)
@@ -72,7 +50,7 @@ def test_a_step_that_a_backend_cannot_take_is_not_announced(
     omnigraph: Any, install_vault: Callable[[str], None]
 ) -> None:
     install_vault("pass")
-    seen, _ = on_terminal(omnigraph, "storage", "check", "vault://x", "--json", stream="stderr")
+    seen, _ = omnigraph.on_terminal("storage", "check", "vault://x", "--json", stream="stderr")
     assert "create_race: checking" in seen
     assert "replace_race" not in seen
 
@@ -83,7 +61,7 @@ def test_long_lines_are_wrapped_between_words_on_a_terminal_and_whole_in_a_pipe(
     words = " ".join(f"word{number}" for number in range(40))
     address = "https://example.org/" + "x" * 80
     install("wordy", f"raise ValueError('{words} {address}')")
-    seen, _ = on_terminal(omnigraph, "plugins", stream="stdout", COLUMNS="60", NO_COLOR="1")
+    seen, _ = omnigraph.on_terminal("plugins", stream="stdout", COLUMNS="60", NO_COLOR="1")
     lines = seen[seen.index("✗ wordy") :].splitlines()
     reason = lines[1 : next(number for number, line in enumerate(lines) if not line)]
     assert all(line.startswith(" " * 18) for line in reason[1:])
@@ -94,7 +72,7 @@ def test_long_lines_are_wrapped_between_words_on_a_terminal_and_whole_in_a_pipe(
 
 
 def test_quiet_shows_no_progress_on_a_terminal(omnigraph: Any) -> None:
-    seen, _ = on_terminal(omnigraph, "storage", "check", "memory://x", "--quiet", stream="stderr")
+    seen, _ = omnigraph.on_terminal("storage", "check", "memory://x", "--quiet", stream="stderr")
     assert seen == ""
 
 

@@ -37,7 +37,16 @@ def imported_by(omnigraph: Any, *words: str) -> set[str]:
 
 @pytest.mark.parametrize(
     "words",
-    [["--help"], ["--version"], ["version"], ["version", "--json"], ["plugins"], ["storage", "check", "--help"]],
+    [
+        ["--help"],
+        ["--version"],
+        ["version"],
+        ["version", "--json"],
+        ["plugins"],
+        ["storage", "check", "--help"],
+        ["lint", "--schema", "/dev/null", "--query", "/dev/null"],
+        ["schema", "plan", "--from", "/dev/null", "--schema", "/dev/null"],
+    ],
     ids=" ".join,
 )
 def test_nothing_heavy_is_imported(omnigraph: Any, words: list[str]) -> None:
@@ -49,6 +58,22 @@ def test_nothing_heavy_is_imported(omnigraph: Any, words: list[str]) -> None:
 def test_help_and_json_do_without_the_text_renderer(omnigraph: Any) -> None:
     assert "rich" not in imported_by(omnigraph, "--help")
     assert "rich" not in imported_by(omnigraph, "plugins", "--json")
+
+
+def test_help_and_listings_do_without_the_compiler(omnigraph: Any) -> None:
+    script = REPORT.replace("""name.partition(".")[0]""", "name")
+    for words in (["--help"], ["plugins"]):
+        result = subprocess.run(
+            [sys.executable, "-c", script, "-q", *words],
+            **omnigraph.settings(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+        )
+        names = set(result.stderr.split())
+        assert "omnigraph.errors" in names
+        assert {"omnigraph.query", "omnigraph.schema", "omnigraph.plan"}.isdisjoint(names)
 
 
 def test_the_measure_sees_heavy_imports_where_they_are_needed(omnigraph: Any) -> None:
@@ -64,7 +89,21 @@ def test_the_shell_can_complete_verbs(omnigraph: Any, typed: str, expected: str)
     assert result.stdout.strip() == expected
 
 
-@pytest.mark.parametrize("words", [[], ["plugins"], ["storage"], ["storage", "check"], ["version"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words",
+    [
+        [],
+        ["explain"],
+        ["lint"],
+        ["plugins"],
+        ["schema"],
+        ["schema", "plan"],
+        ["storage"],
+        ["storage", "check"],
+        ["version"],
+    ],
+    ids=" ".join,
+)
 def test_every_verb_has_help_with_an_example(omnigraph: Any, words: list[str]) -> None:
     result = omnigraph(*words, "--help")
     assert result.returncode == 0

@@ -19,15 +19,19 @@ from omnigraph.errors import (
     BackendConflictError,
     BackendFailedToLoadError,
     BackendNotInstalledError,
+    CheckError,
+    CompileError,
     ErrorKind,
     InvalidInputError,
     OmnigraphError,
+    ParseError,
     ReadOnlyError,
     ResourceLimitError,
     StorageCondition,
     StorageError,
     UnsupportedCapabilityError,
 )
+from omnigraph.lang import Code, Diagnostic, SourceText, Span
 
 # Programs branch on these words. New ones go to the end; none is renamed, moved or removed.
 HELD_KINDS = [
@@ -39,8 +43,16 @@ HELD_KINDS = [
     "backend_conflict",
     "unsupported_capability",
     "read_only",
+    "compile",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
+
+
+def diagnostic(code: Code, **more: str) -> Diagnostic:
+    """What is wrong with "nme" in the second line of a small text."""
+    source = SourceText.of("query q() {\n  nme }", "people.gq")
+    return Diagnostic(code=code, message='no "nme"', source=source, span=Span(14, 17), **more)
+
 
 SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     InvalidInputError: InvalidInputError("A is wrong.", help="Write B.", details={"option": "region"}),
@@ -61,6 +73,9 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     UnsupportedCapabilityError: UnsupportedCapabilityError(
         "It cannot.", capability="write_if_match", uri="s3://b/g/x", help="Use another."
     ),
+    CompileError: CompileError((diagnostic(Code.T6, help="Write name."), diagnostic(Code.T7))),
+    ParseError: ParseError((diagnostic(Code.UNEXPECTED_TOKEN, label="a clause was expected"),)),
+    CheckError: CheckError((diagnostic(Code.T1, label="a guess", help="Write name."),)),
 }
 
 EVERY_ERROR = pytest.mark.parametrize("error", SAMPLES.values(), ids=lambda error: type(error).__name__)
@@ -101,6 +116,9 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (BackendConflictError, "backend_conflict", (StorageError,)),
         (UnsupportedCapabilityError, "unsupported_capability", (StorageError,)),
         (ReadOnlyError, "read_only", (OmnigraphError,)),
+        (CompileError, "compile", (OmnigraphError, ValueError)),
+        (ParseError, "compile", (CompileError,)),
+        (CheckError, "compile", (CompileError,)),
     ],
 )
 def test_the_tree_is_as_documented(cls: type[OmnigraphError], kind: str, parents: tuple[type, ...]) -> None:
@@ -108,8 +126,28 @@ def test_the_tree_is_as_documented(cls: type[OmnigraphError], kind: str, parents
     assert cls.__bases__ == parents
 
 
-def test_no_two_error_classes_share_a_kind() -> None:
-    assert len({cls.kind for cls in SAMPLES}) == len(SAMPLES)
+def test_no_two_error_classes_share_a_kind_except_those_of_the_compiler() -> None:
+    own = [cls for cls in SAMPLES if cls not in (ParseError, CheckError)]
+    assert len({cls.kind for cls in own}) == len(own)
+
+
+def test_a_compile_error_says_the_first_thing_with_its_place_and_how_many_more_there_are() -> None:
+    error = SAMPLES[CompileError]
+    assert error.message == 'type error: T6: no "nme" (people.gq:2:3), and 1 more'
+    assert error.help == "Write name."
+    assert SAMPLES[ParseError].message == 'parse error: OG-L-007: no "nme" (people.gq:2:3)'
+    assert SAMPLES[ParseError].help == "a clause was expected"
+    assert SAMPLES[CheckError].help == "Write name."
+
+
+def test_a_compile_error_holds_every_diagnostic_for_people_and_for_programs() -> None:
+    error = SAMPLES[CompileError]
+    assert isinstance(error, CompileError)
+    assert [each.code for each in error.diagnostics] == [Code.T6, Code.T7]
+    assert [(each["code"], each["file"], each["line"], each["column"]) for each in error.details["diagnostics"]] == [
+        ("T6", "people.gq", 2, 3),
+        ("T7", "people.gq", 2, 3),
+    ]
 
 
 @EVERY_ERROR
@@ -143,7 +181,15 @@ def test_a_pickled_error_can_be_pickled_again(error: OmnigraphError) -> None:
 
 @EVERY_ERROR
 def test_str_says_what_happened_and_then_the_next_move(error: OmnigraphError) -> None:
-    assert str(error) == f"{error.message} {error.help}"
+    if isinstance(error, CompileError):
+        # Its diagnostics say the next move of each, see test_lang_compile_error.py.
+        assert str(error).startswith(f"{error.message}\n\nerror[")
+    else:
+        assert str(error) == f"{error.message} {error.help}"
+
+
+def test_str_ends_a_phrase_before_the_next_move() -> None:
+    assert str(InvalidInputError("$n expects I32, got 1.5", help="Write 1.")) == "$n expects I32, got 1.5. Write 1."
 
 
 def test_str_without_help_is_the_message_alone() -> None:

@@ -24,11 +24,42 @@ def modules_after(statements: str, **environment: str) -> set[str]:
     return set(done.stdout.split())
 
 
-@pytest.mark.parametrize("module", ["omnigraph", "omnigraph.errors", "omnigraph.storage", "omnigraph.plugins"])
+COMPILER = ["omnigraph.lang", "omnigraph.schema", "omnigraph.query", "omnigraph.query.lint", "omnigraph.plan"]
+
+
+@pytest.mark.parametrize(
+    "module", ["omnigraph", "omnigraph.errors", "omnigraph.storage", "omnigraph.plugins", *COMPILER]
+)
 def test_importing_it_imports_nothing_heavy(module: str) -> None:
     loaded = modules_after(f"import {module}")
     assert "omnigraph" in loaded
     assert loaded & HEAVY == set()
+
+
+@pytest.mark.parametrize("module", COMPILER)
+def test_the_compiler_loads_the_standard_library_and_no_storage_module(module: str) -> None:
+    statements = (
+        f"import sys; before = set(sys.modules); import {module}\n"
+        "own = {name.partition('.')[0] for name in set(sys.modules) - before} - sys.stdlib_module_names\n"
+        "parts = {name.split('.')[1] for name in sys.modules if name.startswith('omnigraph.')}\n"
+        "print(*sorted(own)); print(*sorted(parts))"
+    )
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True, timeout=60, check=True)
+    own, parts = done.stdout.splitlines()
+    assert own == "omnigraph"
+    assert set(parts.split()) <= {"errors", "lang", "schema", "query", "plan"}
+
+
+def test_the_front_door_loads_what_it_offers_on_first_use() -> None:
+    statements = (
+        "import sys, omnigraph\n"
+        "assert 'omnigraph.plan' not in sys.modules\n"
+        "plan = omnigraph.explain('query q() { match { $a: A } return { $a } }', 'node A { }')\n"
+        "assert 'NodeScan $a: A' in plan, plan\n"
+        "assert all(hasattr(omnigraph, name) for name in omnigraph.__all__)\n"
+        "assert not hasattr(omnigraph, 'explian')"
+    )
+    assert "omnigraph" in modules_after(statements)
 
 
 def test_opening_the_in_memory_backend_imports_nothing_heavy() -> None:

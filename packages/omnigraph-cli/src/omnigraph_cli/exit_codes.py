@@ -26,7 +26,7 @@ class ExitCode(IntEnum):
     DONE = 0, "done"
     FAILED = 1, "failed, or the thing checked did not pass"
     USAGE = 2, "the command line is wrong"
-    INVALID_INPUT = 3, "a URI or option value is wrong; nothing was done"
+    INVALID_INPUT = 3, "a URI, option value, schema or query is wrong; nothing was done"
     INTERRUPTED = 130, "interrupted"
     PIPE_CLOSED = 141, "whoever read the output stopped reading"
     TERMINATED = 143, "asked to end by SIGTERM"
@@ -37,6 +37,7 @@ USAGE, INTERNAL, INTERRUPTED, TERMINATED = "usage", "internal", "interrupted", "
 CODE_OF_KIND: Final = {
     **dict.fromkeys(map(str, ErrorKind), ExitCode.FAILED),
     str(ErrorKind.INVALID_INPUT): ExitCode.INVALID_INPUT,
+    str(ErrorKind.COMPILE): ExitCode.INVALID_INPUT,
     USAGE: ExitCode.USAGE,
     INTERNAL: ExitCode.FAILED,
     INTERRUPTED: ExitCode.INTERRUPTED,

@@ -29,6 +29,9 @@ COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
 
 _EXAMPLES = """\b
 Examples:
+  omnigraph lint --schema library.pg --query loans.gq
+  omnigraph explain --schema library.pg --query loans.gq --name at_home
+  omnigraph schema plan --from library.pg --schema library-next.pg
   omnigraph plugins
   omnigraph storage check graph.omni
   omnigraph storage check s3://bucket/graph --json
@@ -73,7 +76,10 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     PROGRAM,
     cls=Program,
     verbs={
+        "explain": "omnigraph_cli.commands.explain:explain",
+        "lint": "omnigraph_cli.commands.lint:lint",
         "plugins": "omnigraph_cli.commands.plugins:plugins",
+        "schema": "omnigraph_cli.commands.schema:schema",
         "storage": "omnigraph_cli.commands.storage:storage",
         "version": "omnigraph_cli.commands.version:version",
     },

@@ -10,8 +10,10 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
+from pathlib import Path
 from typing import Any, Final
 
 import click
@@ -42,6 +44,23 @@ _VERSION: Final = ("version", "--json")
 _PLUGINS: Final = ("plugins", "--json")
 _CHECK: Final = ("storage", "check", "memory://scratch", "--writers", "2", "--rounds", "10", "--json")
 _WRONG: Final = ("storage", "check", "memory://", "--json")
+_LINT: Final = ("lint", "--schema", "library.pg", "--query", "loans.gq", "--json")
+_PLAN: Final = ("schema", "plan", "--from", "library.pg", "--schema", "library-next.pg", "--json")
+_EXPLAIN: Final = ("explain", "--schema", "library.pg", "--query", "loans.gq", "--name", "titles", "--json")
+
+SAMPLES: Final = {
+    "library.pg": "node Book { isbn: String @key  title: String  score: F32? }\n",
+    "library-next.pg": "node Book { isbn: String @key  title: String @index  score: F32?  pages: I32? }\n",
+    "loans.gq": (
+        "query titles($least: F32) {\n"
+        "    match { $b: Book  $b.score >= $least }\n"
+        "    return { $b.isbn, $b.title as title }\n"
+        "    order { title }\n"
+        "}\n"
+        "query rate($isbn: String, $score: F32) { update Book set { scroe: $score } where isbn = $isbn }\n"
+    ),
+}
+"""The files that the examples of the page name."""
 
 
 def reference_page() -> str:
@@ -58,7 +77,8 @@ def _exit_codes() -> str:
         "## Exit codes\n\n"
         "The `kind` of an error decides how the command ends. `usage` stands for a command line that is wrong,\n"
         "`internal` for a fault in OmniGraph or in a plugin, `interrupted` and `terminated` for signals; the other\n"
-        "kinds are those of the [errors](errors.md). A check that does not pass ends with 1 as well, see below.\n\n"
+        "kinds are those of the [errors](errors.md). A check that does not pass ends with 1 as well; a lint\n"
+        "report with errors and a migration that is not supported end with 3, see below.\n\n"
         "| code | meaning | kinds of error |\n|---|---|---|\n" + "".join(rows)
     )
 
@@ -88,6 +108,30 @@ def _json_results() -> Iterator[str]:
         "`error`: its exit code is 1, and the step that failed has `error` with the members of an error.",
     )
 
+    yield _samples()
+    yield _example(
+        "A lint report",
+        _LINT,
+        "`status` is `ok` or `error`; `errors`, `warnings` and `infos` count diagnostics. Each of `results` is a\n"
+        "query: `error` is the first of its errors on one line, `warnings` are texts, `operation` tells what a query\n"
+        "that is right gives, reads and writes. Each of `findings` is about a file; it may have `type_name`,\n"
+        "`property` and `query_names`. Every diagnostic has its place: lines and columns count from 1, the end is\n"
+        "exclusive. The exit code is 3 when `status` is `error`. A file that is not there, or is no UTF-8, is an\n"
+        "[error](#an-error) with the same exit code, and there is no report.",
+    )
+    yield _example(
+        "A migration plan",
+        _PLAN,
+        "`supported` is false when one of `steps` has the kind `unsupported_change`; the exit code is 3 then.\n"
+        "`diagnostics` are warnings about the new schema.",
+    )
+    yield _example("A query plan", _EXPLAIN, "`plan` has one line per operator, for people.")
+
+
+def _samples() -> str:
+    shown = "\n".join(f"// {name}\n{text}" for name, text in SAMPLES.items())
+    return f"### Files of the examples\n\nThe documents below are about these files:\n\n```text\n{shown}```\n"
+
 
 def _example(title: str, words: tuple[str, ...], explanation: str) -> str:
     document = json.dumps(_document(words), indent=2)
@@ -97,8 +141,11 @@ def _example(title: str, words: tuple[str, ...], explanation: str) -> str:
 def _document(words: tuple[str, ...]) -> dict[str, Any]:
     """What the command prints, without plugins that are not everybody's."""
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-        cli.main(["--quiet", *words])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in SAMPLES.items():
+            Path(name).write_text(text, encoding="utf-8")
+        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+            cli.main(["--quiet", *words])
     document: dict[str, Any] = json.loads(printed.getvalue())
     if words == _PLUGINS:
         document["plugins"] = [each for each in document["plugins"] if each["distribution"] == "omnigraph-core"]

@@ -1,6 +1,9 @@
 """The error tree: one base, a stable ``kind`` for programs, a next move for people.
 
     OmnigraphError
+    ├── CompileError (ValueError)              .diagnostics: everything wrong with a schema or query, not the first only
+    │   ├── ParseError                              it cannot be read
+    │   └── CheckError                              it can be read and means nothing
     ├── InvalidInputError (ValueError)         a URI, option, row or parameter is wrong
     ├── ResourceLimitError                     a bound was reached before anything was done
     ├── ReadOnlyError                          it was opened for reading
@@ -19,7 +22,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
+
+if TYPE_CHECKING:
+    from omnigraph.lang.diagnostics import Diagnostic
 
 
 class ErrorKind(StrEnum):
@@ -33,6 +39,7 @@ class ErrorKind(StrEnum):
     BACKEND_CONFLICT = "backend_conflict"
     UNSUPPORTED_CAPABILITY = "unsupported_capability"
     READ_ONLY = "read_only"
+    COMPILE = "compile"
 
 
 class StorageCondition(StrEnum):
@@ -72,7 +79,11 @@ class OmnigraphError(Exception):
         return MappingProxyType(self._details)
 
     def __str__(self) -> str:
-        return f"{self.message} {self.help}" if self.help else self.message
+        if not self.help:
+            return self.message
+        # A message may be a phrase, such as "$since expects DateTime, got 12".
+        stop = "" if self.message.endswith((".", "?", "!")) else "."
+        return f"{self.message}{stop} {self.help}"
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.args, self.__dict__.copy())
@@ -99,6 +110,43 @@ class InvalidInputError(OmnigraphError, ValueError):
     """Something the caller wrote is wrong; nothing was done."""
 
     kind = ErrorKind.INVALID_INPUT
+
+
+class CompileError(OmnigraphError, ValueError):
+    """A schema or a query is wrong; nothing was done.
+
+    Attributes:
+        diagnostics: everything that was found, in the order of the text; at least one.
+    """
+
+    kind = ErrorKind.COMPILE
+
+    def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
+        # A warning may stand further up in the text; the message is about what stopped the work.
+        first = min(diagnostics, key=lambda each: each.severity != "error")
+        more = len(diagnostics) - 1
+        place = f"{first.position.line}:{first.position.column}"
+        message = f"{first.headline} ({first.source.name}:{place})"
+        if more:
+            message += f", and {more} more"
+        super().__init__(
+            message,
+            help=first.help or first.label,
+            details={"diagnostics": [each.to_dict() for each in diagnostics]},
+        )
+        self.diagnostics = diagnostics
+
+    def __str__(self) -> str:
+        """The message and, below it, every diagnostic with its line and carets: what a traceback should show."""
+        return "\n\n".join((self.message, *map(str, self.diagnostics)))
+
+
+class ParseError(CompileError):
+    """The text does not follow the grammar of its language, or the rules that the grammar cannot say."""
+
+
+class CheckError(CompileError):
+    """The text can be read, and speaks of things that do not exist or do not go together."""
 
 
 class ResourceLimitError(OmnigraphError):

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 
+from omnigraph.errors import CompileError
 from omnigraph_cli.exit_codes import INTERNAL, USAGE
 
 if TYPE_CHECKING:
     from omnigraph.errors import OmnigraphError
+    from omnigraph.lang import Diagnostic
     from omnigraph.plugins import LoadedPlugins, PluginInfo
     from omnigraph.storage import StorageBackend
     from omnigraph.testing.storage_check import CheckStep
@@ -167,6 +169,7 @@ class ErrorResult:
     Attributes:
         kind: an ``ErrorKind``, or one that only a command line has, see ``exit_codes``.
         notes: lines for people, not part of the JSON.
+        diagnostics: what is wrong with a text, for people; the JSON has them among the details.
     """
 
     kind: str
@@ -174,13 +177,16 @@ class ErrorResult:
     help: str | None = None
     details: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    diagnostics: tuple[Diagnostic, ...] = ()
 
     @classmethod
     def of(cls, error: OmnigraphError, clean: Clean, *, is_traced: bool) -> ErrorResult:
         """``is_traced`` when the traceback is shown already."""
         facts = error.to_dict()
         notes = [clean(note) for note in getattr(error, "__notes__", ())]
-        if error.__cause__ is not None:
+        diagnostics = error.diagnostics if isinstance(error, CompileError) else ()
+        # A diagnostic says all that its cause knows.
+        if error.__cause__ is not None and not diagnostics:
             more = "" if is_traced else "; --debug shows all of it"
             notes.append(f"It was caused by {type(error.__cause__).__name__}{more}.")
         return cls(
@@ -192,6 +198,7 @@ class ErrorResult:
                 for name, value in facts["details"].items()
             },
             notes=tuple(notes),
+            diagnostics=diagnostics,
         )
 
     @classmethod

@@ -14,11 +14,12 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import IO, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
+from omnigraph_cli.output.language_results import ExplainResult, LintResult, MigrationResult
 from omnigraph_cli.output.results import (
     BackendResult,
     CheckResult,
@@ -30,7 +31,13 @@ from omnigraph_cli.output.results import (
     VersionResult,
 )
 
+if TYPE_CHECKING:
+    from omnigraph.lang import Diagnostic
+    from omnigraph.query.lint import LintReport
+
 _GOOD, _BAD, _DIM = "green", "bold red", "dim"
+_STYLE_OF_SEVERITY: Final = {"error": _BAD, "warning": "bold yellow", "info": "bold cyan"}
+_RELATED: Final = "blue"
 _STYLE_OF_STATUS: Final = {"loaded": _GOOD, "disabled": _DIM}
 _MARK_OF_STATUS: Final = {"loaded": "✓", "disabled": "-"}
 _PLAIN_MARKS: Final = str.maketrans("✓✗", "+x")
@@ -99,9 +106,13 @@ def _(result: VersionResult) -> Iterator[Line]:
 
 @lines_of.register
 def _(result: ErrorResult) -> Iterator[Line]:
-    yield Line(Text("error: ", _BAD), result.message)
-    if result.help:
-        yield Line(Text("help: ", "bold"), result.help)
+    if result.diagnostics:
+        # They hold the message and the help, and more.
+        yield from _diagnostics_lines(result.diagnostics)
+    else:
+        yield Line(Text("error: ", _BAD), result.message)
+        if result.help:
+            yield Line(Text("help: ", "bold"), result.help)
     for note in result.notes:
         yield Line(Text("note: ", "bold"), note)
 
@@ -182,3 +193,81 @@ def _(result: CheckResult) -> Iterator[Line]:
         limits = f" ({result.limits})" if result.limits else ""
         yield Line(Text("passed: ", _GOOD), f"no fault found at {result.uri}{limits}")
         yield Line(Text("evidence: ", "bold"), "; ".join(result.evidence))
+
+
+# ── schemas and queries ──────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@lines_of.register
+def _(result: LintResult) -> Iterator[Line]:
+    report = result.report
+    if report.diagnostics:
+        yield from _diagnostics_lines(report.diagnostics)
+        yield Line(Text())
+    if report.is_ok:
+        yield Line(Text("ok: ", _GOOD), _lint_summary(report))
+    else:
+        yield Line(Text("failed: ", _BAD), _lint_summary(report))
+
+
+def _lint_summary(report: LintReport) -> str:
+    """``2 errors and 1 warning in a.pg and b.gq; 3 queries checked``."""
+    facts = report.to_dict()
+    counts = " and ".join(_counted(facts[f"{word}s"], word) for word in ("error", "warning") if facts[f"{word}s"])
+    found_in = {each.source.name for each in report.diagnostics}
+    examined = [each for each in (report.schema_path, report.query_path) if each is not None]
+    files = " and ".join(each for each in dict.fromkeys(examined) if not found_in or each in found_in)
+    summary = f"{counts or 'no mistake'} in {files}"
+    if report.query_path is None:
+        return summary
+    if report.results or report.is_ok:
+        return f"{summary}; {_counted(len(report.results), 'query', 'queries')} checked"
+    return f"{summary}; queries are checked when these are gone"
+
+
+def _counted(number: int, word: str, plural: str | None = None) -> str:
+    return f"{number} {word if number == 1 else plural or word + 's'}"
+
+
+@lines_of.register
+def _(result: MigrationResult) -> Iterator[Line]:
+    if result.diagnostics:
+        yield from _diagnostics_lines(result.diagnostics)
+        yield Line(Text())
+    yield from (Line(Text(line)) for line in result.plan.render().splitlines())
+
+
+@lines_of.register
+def _(result: ExplainResult) -> Iterator[Line]:
+    yield from (Line(Text(line)) for line in result.plan.splitlines())
+
+
+def _diagnostics_lines(diagnostics: tuple[Diagnostic, ...]) -> Iterator[Line]:
+    for number, diagnostic in enumerate(diagnostics):
+        if number:
+            yield Line(Text())
+        yield from _diagnostic_lines(diagnostic)
+
+
+def _diagnostic_lines(diagnostic: Diagnostic) -> Iterator[Line]:
+    """As the compiler renders it: headline, place, then each line of source with the marks below it, and the help."""
+    from omnigraph.lang.diagnostics import render_one
+
+    style = _STYLE_OF_SEVERITY[diagnostic.severity]
+    headline, place, bar, *shown = render_one(diagnostic).split("\n")
+    word, _, message = headline.partition(": ")
+    yield Line(Text.assemble((word, style), (": ", "bold")), message, "bold")
+    yield Line(Text(place, _DIM))
+    yield Line(Text(bar, _DIM))
+    for number in range(0, 2 * (1 + len(diagnostic.related)), 2):
+        yield Line(_beside_the_bar(shown[number], ""))
+        yield Line(_beside_the_bar(shown[number + 1], _RELATED if number else style))
+    if diagnostic.help:
+        head, mark, help_ = shown[-1].partition("= help: ")
+        yield Line(Text.assemble((head, _DIM), (mark, "bold")), help_)
+
+
+def _beside_the_bar(line: str, style: str) -> Text:
+    """A line of source, or the marks below one, with the margin toned down."""
+    margin, bar, rest = line.partition("|")
+    return Text.assemble((margin + bar, _DIM), (rest, style))

@@ -1,0 +1,133 @@
+"""Holds the numbers of a stored schema against each other.
+
+A ``SchemaIR`` whose form is right comes in; nothing goes out, or an error with the path. Each number is given out once
+and is below the next one; every reference names a thing that is there, by the name that it has, where it may stand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from omnigraph.schema.ir_types import (
+    KINDS,
+    ColumnsConstraint,
+    ConstraintIR,
+    EdgeIR,
+    FieldReference,
+    InterfaceIR,
+    NodeIR,
+    PropertyIR,
+    PropertyReference,
+    SchemaIR,
+    TypeIR,
+    TypeReference,
+)
+from omnigraph.schema.strict_json import Place
+
+
+def check_identities(schema: SchemaIR, document: str) -> None:
+    """Refuse numbers that contradict each other.
+
+    Raises:
+        InvalidInputError: with the path of the first contradiction.
+    """
+    _check_numbers(schema, document)
+    _References(schema, document).check()
+
+
+def _check_numbers(schema: SchemaIR, document: str) -> None:
+    holders: dict[int, str] = {}
+    for path, number in _numbers(schema):
+        place = Place(document, number, path)
+        if number >= schema.next_identity_id:
+            place.fail(f"a number below next_identity_id, which is {schema.next_identity_id}")
+        if number in holders:
+            place.fail(f"a number that nothing else has; {holders[number]} has it")
+        holders[number] = path
+
+
+def _numbers(schema: SchemaIR) -> Iterator[tuple[str, int]]:
+    for path, each in _types(schema):
+        yield f"{path}.type_id", each.type_id
+        if not isinstance(each, InterfaceIR):
+            yield f"{path}.table_incarnation_id", each.table_incarnation_id
+        for number, prop in enumerate(each.properties):
+            yield f"{path}.properties[{number}].property_id", prop.property_id
+
+
+def _types(schema: SchemaIR) -> Iterator[tuple[str, TypeIR]]:
+    for kind in KINDS:
+        for number, each in enumerate(schema.types_of(kind)):
+            yield f"$.{kind}s[{number}]", each
+
+
+@dataclass(frozen=True, slots=True)
+class _References:
+    """Looks at every reference of a schema."""
+
+    schema: SchemaIR
+    document: str
+
+    def check(self) -> None:
+        for path, each in _types(self.schema):
+            if isinstance(each, NodeIR):
+                for number, reference in enumerate(each.implements):
+                    self._type(f"{path}.implements[{number}]", reference, self.schema.interfaces)
+            if isinstance(each, EdgeIR):
+                self._type(f"{path}.from_type", each.source, self.schema.nodes)
+                self._type(f"{path}.to_type", each.target, self.schema.nodes)
+            for number, prop in enumerate(each.properties):
+                self._property(f"{path}.properties[{number}]", prop, each)
+            if not isinstance(each, InterfaceIR):
+                for number, constraint in enumerate(each.constraints):
+                    self._constraint(f"{path}.constraints[{number}]", constraint, each)
+
+    def _type(self, path: str, reference: TypeReference, choices: Iterable[InterfaceIR | NodeIR]) -> None:
+        if all((each.type_id, each.name) != (reference.type_id, reference.type_name) for each in choices):
+            kind = "an interface" if ".implements[" in path else "a node type"
+            self._fail(path, reference, f"the number and name of {kind} of this schema")
+
+    def _property(self, path: str, prop: PropertyIR, owner: TypeIR) -> None:
+        for number, reference in enumerate(prop.satisfies):
+            place = f"{path}.satisfies_interface_properties[{number}]"
+            if not any(_names(reference, each) for each in self.schema.interfaces):
+                self._fail(place, reference, "the numbers and names of an interface property of this schema")
+        if prop.embed is None or _names(prop.embed.source, owner):
+            return
+        source = prop.embed.source
+        is_supplied_by_nodes = (
+            isinstance(owner, InterfaceIR)
+            and source.property_id is None
+            and (source.owner_type_id, source.owner_type_name) == (owner.type_id, owner.name)
+            and all(each.name != source.property_name for each in owner.properties)
+        )
+        if not is_supplied_by_nodes:
+            self._fail(f"{path}.embed_source", source, f"the numbers and names of a property of {owner.name}")
+
+    def _constraint(self, path: str, constraint: ConstraintIR, owner: NodeIR | EdgeIR) -> None:
+        if isinstance(constraint, ColumnsConstraint):
+            for number, field in enumerate(constraint.fields):
+                self._field(f"{path}.fields[{number}]", field, owner)
+        else:
+            self._field(f"{path}.field", constraint.field, owner)
+
+    def _field(self, path: str, field: FieldReference, owner: NodeIR | EdgeIR) -> None:
+        if isinstance(field, PropertyReference):
+            if not _names(field, owner):
+                self._fail(path, field, f"the numbers and names of a property of {owner.name}")
+        elif (field.stable_table_id, field.table_type_name, field.table_incarnation_id) != (
+            *(owner.type_id, owner.name),
+            owner.table_incarnation_id,
+        ):
+            self._fail(path, field, f"the numbers and the name of {owner.name}")
+
+    def _fail(self, path: str, reference: TypeReference | FieldReference, expected: str) -> None:
+        Place(self.document, reference.to_dict(), path).fail(expected)
+
+
+def _names(reference: PropertyReference, owner: TypeIR) -> bool:
+    """Whether the reference names a property of this owner, by the right numbers and names."""
+    return (reference.owner_type_id, reference.owner_type_name) == (owner.type_id, owner.name) and any(
+        (each.property_id, each.name) == (reference.property_id, reference.property_name) for each in owner.properties
+    )

@@ -1,0 +1,21 @@
+"""What the tests of core share: the oracle's modules, and the switch that writes expected files anew."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+# Test modules are imported by path; what several of them use has to be found by name.
+sys.path.append(str(Path(__file__).parent / "oracle"))
+sys.path.append(str(Path(__file__).parent / "fuzz"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--update-cases",
+        action="store_true",
+        default=False,
+        help="write the expected files of tests/cases anew; read the difference before you keep it",
+    )
