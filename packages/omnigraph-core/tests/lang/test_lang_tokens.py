@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import time
-
 import pytest
+from hang_guard import no_hang
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -161,12 +160,15 @@ def test_a_comment_may_end_with_the_text():
     [
         ("a # b c\nd", "#", '"#" cannot stand here', "Comments start with // here."),
         ("$ a", "$", '"$" cannot stand here', "A variable is $ and, right behind it"),
-        ("$Film", "$", '"$" cannot stand here', "A variable is $ and, right behind it"),
+        ("$Film x", "$Film", '"$Film" cannot stand here', "A variable is $ and, right behind it"),
+        ("$1", "$1", '"$1" cannot stand here', "A variable is $ and, right behind it"),
         ("say 'a b' c", "'a b'", "\"'a b'\" cannot stand here", "Strings stand in double quotes"),
         ("don't", "'", '"\'" cannot stand here', "Strings stand in double quotes"),
         ("“a” b", "“a”", '"“a”" cannot stand here', "Strings stand in double quotes"),
         ("“a", "“", '"“" cannot stand here', "Strings stand in double quotes"),
         ("a & b", "&", '"&" cannot stand here', "There is no and/or"),
+        ("a && b", "&&", '"&&" cannot stand here', "There is no and/or"),
+        ("a || b", "||", '"||" cannot stand here', "There is no and/or"),
         ("a | b", "|", '"|" cannot stand here', "There is no and/or"),
         ("1 + 2", "+", '"+" cannot stand here', "There is no arithmetic"),
         ("a / b", "/", '"/" cannot stand here', "There is no arithmetic"),
@@ -346,12 +348,11 @@ def test_tokens_and_what_is_between_them_make_up_the_text(text):
 @pytest.mark.parametrize(
     "piece", ["a", "é", "1", "1.", "a.", '"', "\\", '"\\', "/", "/*", "/* *", "// ", "#", "'", "“", "$", ";", " ", "\n"]
 )
-def test_long_texts_take_linear_time(piece):
+def test_long_texts_do_not_hang(piece):
     for start in ("", '"', "/*", "//"):
         text = start + piece * 2**14
-        started = time.perf_counter()
-        read(text)
-        assert time.perf_counter() - started < 5
+        with no_hang():
+            read(text)
 
 
 def test_a_string_of_a_mebibyte_is_one_token():

@@ -332,3 +332,9 @@ class TestSearch:
         core = "match { $f: Film } return { $f.code } order { nearest($f.plotVec, $q) } limit 3"
         # The first two numbers are negative and nearly equal: whatever has both is farthest.
         assert answer(core, "$q: String", {"q": "alpha"})[-1] == ("DR-2",)
+
+
+def test_conditions_that_name_no_variable_keep_or_drop_the_one_empty_row(answer):
+    core = 'match { $word = "yes" } return { $word, count($word) as n }'
+    assert answer(core, "$word: String", {"word": "yes"}) == [("yes", 1)]
+    assert answer(core, "$word: String", {"word": "no"}) == []

@@ -297,6 +297,8 @@ def constant(value, scalar: Scalar, **facts) -> Constant:
         (constant(False, Scalar.BOOL), "false"),
         (constant(7, Scalar.I64), "7"),
         (constant(0.5, Scalar.F64), "0.5"),
+        (constant(1e20, Scalar.F64), "100000000000000000000.0"),
+        (constant((1.5e-9,), Scalar.F64, is_list=True), "[0.0000000015]"),
         (constant(None, Scalar.I64, is_nullable=True), "null"),
         (constant(0, Scalar.DATE), 'date("1970-01-01")'),
         (constant(1500, Scalar.DATETIME), 'datetime("1970-01-01T00:00:01.500Z")'),

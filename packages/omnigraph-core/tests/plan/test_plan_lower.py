@@ -132,6 +132,14 @@ def test_a_traversal_between_nameless_ends_scans_a_variable_that_no_query_can_na
     ]
 
 
+def test_a_block_that_binds_nothing_starts_from_one_empty_row():
+    assert rows('"a" = "b"') == ['Filter "a" = "b"', "  OneRow"]
+
+
+def test_numbers_of_different_types_are_compared_as_they_are_written():
+    assert rows("$p: P  $p $e:likes $q  $e.w > 1.5  $e.w != $p.n")[0] == "Filter $e.w > 1.5 and $e.w != $p.n"
+
+
 def test_traversals_wait_until_one_of_their_ends_is_bound():
     assert rows("$a: P  $c knows $d  $b knows $c  $a knows $b") == [
         "Expand $c Knows -> $d: P",
@@ -409,6 +417,12 @@ def test_an_update_has_its_predicate_and_the_key_that_it_leaves_alone():
         (Assignment("t", ValueType(Scalar.STRING, is_nullable=True), given("t")),),
         Predicate("k", STRING, Operator.EQ, given("k")),
     )
+
+
+def test_a_blob_that_may_be_null_is_assigned_by_an_update_like_anything_else():
+    (update,) = lower('update P set { raw: $raw } where k = "a"', "$raw: Blob?").operations
+    blob = ValueType(Scalar.BLOB, is_nullable=True)
+    assert update.assignments == (Assignment("raw", blob, ParameterRef("raw", blob)),)
 
 
 def test_deleting_nodes_names_every_edge_type_at_them():

@@ -183,6 +183,8 @@ class ToyEngine:
         match operator:
             case ir.NodeScan():
                 return self.scan(operator)
+            case ir.OneRow():
+                return [Row()]
             case ir.OuterRows():
                 assert outer is not None
                 return [Row({each.name: outer.bound[each.name] for each in operator.variables})]

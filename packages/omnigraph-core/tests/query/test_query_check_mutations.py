@@ -157,6 +157,11 @@ def test_t13_a_property_that_is_assigned_twice_is_refused(refuse):
     assert found.source.position(first.span.start).column == 29
 
 
+def test_t13_what_is_wrong_with_the_name_is_told_of_the_first_one_only(refuse):
+    refuse('update Person set { «nme»: "a", «nme»: "b" } where handle = "c"', Code.T11, Code.T13)
+    refuse('update Person set { «handle»: "a", «handle»: "b" } where mail = "c"', Code.KEY_ASSIGNED, Code.T13)
+
+
 def test_t14_a_variable_that_is_no_parameter_is_refused(refuse):
     (found,) = refuse("insert Person { handle: «$hndle» }", Code.T14, parameters="$handle: String")
     assert found.message == "$hndle is no declared parameter"

@@ -234,6 +234,20 @@ def test_t9_anything_else_beside_an_aggregate_is_refused(refuse, other):
     refuse(f"match {{ $f: Film }} return {{ $f.genre, «{other}», count($f) as n }}", Code.T9)
 
 
+@pytest.mark.parametrize("other", ["title", 'search($f.plot, "x")', 'bm25($f.votes, "x")'])
+def test_t9_is_told_once_of_what_could_not_stand_by_itself_either(refuse, other):
+    refuse(f"match {{ $f: Film }} return {{ «{other}», count($f) as n }}", Code.T9)
+
+
+def test_t9_says_all_of_two_literals_without_a_name(refuse):
+    refuse("match { $f: Film } return { «1», «2», count($f) as n } order { literal }", Code.T9, Code.T9)
+
+
+def test_t9_a_bare_word_beside_an_aggregate_is_guessed_to_be_a_property(refuse):
+    (found,) = refuse("match { $f: Film } return { «title», count($f) as n }", Code.T9)
+    assert found.label == 'did you mean "$f.title"?'
+
+
 def test_t9_is_also_told_of_a_projection_in_front_of_the_aggregate(refuse):
     refuse("match { $f: Film } return { «3» as three, count($f) as n, «now()» }", Code.T9, Code.T9)
 
@@ -275,7 +289,7 @@ def test_an_unknown_column_that_is_a_property_is_recognised(refuse):
     ("key", "advice"),
     [
         ("count($f)", "as n"),
-        ("$f", "Order by one of its properties"),
+        ("$f", "Use one of its properties"),
         ("3", "Order by a property or a column."),
         ('"code"', "Order by a property or a column."),
         ("now()", "Order by a property or a column."),
@@ -298,6 +312,29 @@ def test_lists_and_vectors_have_no_order(refuse, key):
     refuse(films(f"«{key}»"), Code.BAD_ORDERING)
     (found,) = refuse(films("«n»", f"{key} as n"), Code.BAD_ORDERING)
     assert (found.help is not None) == (key == "$f.plotVec")
+
+
+@pytest.mark.parametrize("key", ["$f.tags", "$f.plotVec"])
+def test_lists_and_vectors_have_no_order_in_groups_either(refuse, key):
+    refuse(films(f"«{key}»", f"{key}, count($f) as n"), Code.BAD_ORDERING)
+
+
+def test_an_ordering_by_a_variable_that_is_not_bound_says_so(refuse):
+    (found,) = refuse(films("«$fi»"), Code.NOT_BOUND)
+    assert found.label == 'did you mean "$f"?'
+
+
+def test_t23_rows_cannot_be_ordered_by_an_edge_binding(refuse):
+    refuse("match { $p $r:rented $f } return { $p } order { «$r» }", Code.T23)
+
+
+def test_an_ordering_by_a_node_names_properties_that_it_has(refuse):
+    (found,) = refuse("match { $p: Person } return { $p.mail } order { «$p» }", Code.BAD_ORDERING)
+    assert "$p.handle" in found.help
+
+
+def test_a_refused_variable_is_not_refused_again_in_the_order(refuse):
+    refuse("match { $x: «Flim» } return { $x } order { $x }", Code.T1)
 
 
 def test_t24_rows_cannot_be_ordered_by_a_blob(refuse):
@@ -371,6 +408,14 @@ def test_t21_an_ordering_by_rrf_without_a_limit_is_refused(refuse):
 
 def test_t21_looks_through_aliases(refuse):
     refuse(films("«both»", SCORES, limit=""), Code.T21)
+
+
+@pytest.mark.parametrize("key", ["far", "$f.genre, far"])
+def test_the_alias_of_nearest_takes_no_direction_as_nearest_does_not(refuse, ordered, key):
+    assert ordered(f"{key} asc", SCORES)
+    (found,) = refuse(films(f"{key.replace('far', '«far desc»')}", SCORES), Code.BAD_ORDERING)
+    assert found.label == "leave desc out"
+    assert "smallest distance first" in found.help
 
 
 def test_t18_an_ordering_by_an_alias_with_one_by_nearest_is_refused(refuse):

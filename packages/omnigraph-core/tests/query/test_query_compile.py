@@ -83,7 +83,7 @@ def test_an_unknown_query_is_refused_with_those_there_are(catalog):
     assert found.code is Code.UNKNOWN_QUERY
     assert found.message == 'there is no query "frist"'
     assert found.label == 'did you mean "first"?'
-    assert found.help == "Queries: first, second"
+    assert found.help == "Name one of these: first, second."
 
 
 def test_the_only_query_is_not_meant_by_another_name(catalog):
@@ -96,7 +96,7 @@ def test_several_queries_and_no_name_are_refused(catalog):
         compile_query(f"{FIRST}\n{SECOND}", catalog)
     (found,) = caught.value.diagnostics
     assert (found.code, found.position) == (Code.UNKNOWN_QUERY, (2, 7))
-    assert found.help == "Queries: first, second"
+    assert found.help == "Name one of these: first, second."
 
 
 @pytest.mark.parametrize("name", [None, "first"])

@@ -287,6 +287,12 @@ def test_a_name_with_its_dollar_is_recognised(bind):
         bind("$a: I32?", {"$a": 1})
 
 
+def test_a_name_with_its_dollar_is_not_missing_too(bind):
+    with pytest.raises(InvalidInputError) as caught:
+        bind("$a: I32", {"$a": 1})
+    assert caught.value.message == 'the name of a parameter is given without "$": "a", not "$a"'
+
+
 def test_a_key_that_is_no_text_is_refused(bind):
     with pytest.raises(InvalidInputError, match=r"\$1 is not a parameter"):
         bind("", {1: 1})

@@ -237,11 +237,30 @@ def test_an_unknown_interface_is_refused(refused):
 
 
 @pytest.mark.parametrize(
-    ("one", "other"), [("I32", "I64"), ("I32", "I32?"), ("I32", "I32 @index"), ('I32 @x("a")', 'I32 @x("b")')]
+    ("one", "other"),
+    [
+        ("I32", "I64"),
+        ("I32", "I32?"),
+        ("I32", "I32 @index"),
+        ('I32 @x("a")', 'I32 @x("b")'),
+        ("I32 @x(1)", "I32 @x(1.0)"),
+        ("I32 @x(1)", "I32 @x(true)"),
+        ("I32 @x(1, y=0)", "I32 @x(1, y=false)"),
+        ("I32", 'I32 @rename_from("y")'),
+    ],
 )
 def test_interfaces_that_inject_one_name_differently_are_refused(refused, one, other):
     refused(
         f"interface I {{ x: {one} }} interface J {{ x: {other} }} node A implements I, «J» {{}}",
+        Code.INTERFACE_CONFLICT,
+        "incompatible property semantics",
+    )
+
+
+def test_interfaces_that_embed_one_name_differently_are_refused(refused):
+    refused(
+        'interface I { x: Vector(2) @embed("s") } interface J { x: Vector(2) @embed("s", model="m") } '
+        "node A implements I, «J» { s: String }",
         Code.INTERFACE_CONFLICT,
         "incompatible property semantics",
     )

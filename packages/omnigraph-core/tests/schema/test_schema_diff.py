@@ -424,6 +424,7 @@ def test_everything_at_once_comes_in_the_promised_order():
             "here from I32 to I64; an enum may get more values, anything else needs a new property"
         ),
         "add property 'Omega.fresh' (I32?) on node 'Omega'",
+        "add constraint @index(fresh) on node 'Omega'",
         (
             "unsupported change on node:Omega.k: a property cannot move between an interface and the type itself; "
             "it would now come from Omega itself"
@@ -441,7 +442,6 @@ def test_everything_at_once_comes_in_the_promised_order():
             "stored vectors would not fit it"
         ),
         "drop property 'Omega.z' of node 'Omega' (soft mode)",
-        "add constraint @index(fresh) on node 'Omega'",
         (
             "unsupported change on node:Omega: @range(b, 1..2) cannot be added, for what is stored "
             "was never held against it"
@@ -458,6 +458,20 @@ def test_everything_at_once_comes_in_the_promised_order():
         "add constraint @index(src) on edge 'Link'",
         "add edge type 'Tie'",
         "drop edge type 'Lost' (soft mode)",
+    ]
+
+
+def test_an_index_comes_with_its_property_in_the_property_form_and_last_in_the_body_form():
+    before = "node A { a: I32 b: I32 c: I32 @index d: I32 gone: I32? @index(d) }"
+    after = 'node A { a: I32 @index @description("d") b: I32 c: I32 d: I32 e: I32? @index(a, b) }'
+    assert lines(before, after) == [
+        "add constraint @index(a) on node 'A'",
+        "update metadata on property 'A.a' of node 'A'",
+        "remove constraint @index(c) on node 'A'",
+        "add property 'A.e' (I32?) on node 'A'",
+        "drop property 'A.gone' of node 'A' (soft mode)",
+        "remove constraint @index(d) on node 'A'",
+        "add constraint @index(a, b) on node 'A'",
     ]
 
 

@@ -7,10 +7,10 @@ this module is given to both, and both must agree. Where they differ on purpose,
 from __future__ import annotations
 
 import random
-import time
 
 import pytest
 from datafusion import SessionContext
+from hang_guard import no_hang
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -528,9 +528,8 @@ def test_any_text_is_accepted_or_refused_in_words(text):
 @pytest.mark.parametrize(
     "piece", ["(", "[", "[[:", "(?:a|", "a{2}", "{", "\\", "[a-", "(?i)", "a*", "x|", "\\p{", "\\b{"]
 )
-def test_long_patterns_take_linear_time(piece):
+def test_long_patterns_do_not_hang(piece):
     pattern = (piece * MAX_LENGTH)[: MAX_LENGTH // 2]
     for start in ("", "(?x)", "["):
-        started = time.perf_counter()
-        check_pattern(start + pattern)
-        assert time.perf_counter() - started < 5
+        with no_hang():
+            check_pattern(start + pattern)

@@ -91,7 +91,7 @@ TYPICAL_SLIPS = """
  //          ^^^^^^ OG-L-010 a vector without a dimension
         grid: [[F32]]
  //            ^ OG-S-110 a list of lists
-        sum: U64 @max(18446744073709551615)
+        sum: U64 @top(18446744073709551615)
  //                   ^^^^^^^^^^^^^^^^^^^^ OG-L-006 an integer that is too large
         tags: [String] @unique
  //                    ^^^^^^^ OG-S-206 uniqueness of a list

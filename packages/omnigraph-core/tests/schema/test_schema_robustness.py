@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import random
-import time
 from contextlib import suppress
 
 import pytest
+from hang_guard import no_hang
 
 from omnigraph.errors import CompileError
 from omnigraph.lang import SourceText
@@ -15,23 +15,21 @@ from omnigraph.schema import compile_schema, parse_schema, print_schema
 MIB = 1 << 20
 
 
-def seconds_of(text: str) -> float:
-    """CPU time of compiling, whatever comes of it."""
-    started = time.process_time()
-    with suppress(CompileError):
+def compile_without_hang(text: str) -> None:
+    """Whatever comes of it, as long as it is an answer or a ``CompileError``."""
+    with no_hang(), suppress(CompileError):
         compile_schema(SourceText.of(text))
-    return time.process_time() - started
 
 
 @pytest.mark.parametrize("character", [*"aA_0#/;+*$&|~'`\\\x00é\ud800 \n", '"'])
-def test_a_mebibyte_of_one_character_takes_less_than_a_second(character):
-    assert seconds_of(character * MIB) < 1
+def test_a_mebibyte_of_one_character_does_not_hang(character):
+    compile_without_hang(character * MIB)
 
 
 @pytest.mark.parametrize("mark", list("{}()[]:,.<>=?@-!"))
-def test_many_repeated_marks_take_time_in_proportion(mark):
-    assert seconds_of(mark * (MIB // 4)) < 1
-    assert seconds_of("node A { x: " + mark * (MIB // 16)) < 1
+def test_many_repeated_marks_do_not_hang(mark):
+    compile_without_hang(mark * (MIB // 4))
+    compile_without_hang("node A { x: " + mark * (MIB // 16))
 
 
 @pytest.mark.parametrize(
@@ -41,12 +39,12 @@ def test_many_repeated_marks_take_time_in_proportion(mark):
 )  # fmt: skip
 def test_repeated_pieces_neither_crash_nor_hang(piece):
     for prefix in ("", "node A { ", "node A { x: enum(", "edge E: A -> A @card("):
-        assert seconds_of(prefix + piece * 2000) < 1
+        compile_without_hang(prefix + piece * 2000)
 
 
 def test_brackets_may_be_nested_beyond_the_depth_of_the_interpreter():
-    assert seconds_of("node A { x: " + "[" * 20_000 + "I32" + "]" * 20_000 + " }") < 1
-    assert seconds_of("node A { " * 20_000 + "}" * 20_000) < 1
+    compile_without_hang("node A { x: " + "[" * 20_000 + "I32" + "]" * 20_000 + " }")
+    compile_without_hang("node A { " * 20_000 + "}" * 20_000)
 
 
 def test_a_string_of_a_mebibyte_is_read_whole():
@@ -62,7 +60,7 @@ def test_a_name_of_a_mebibyte_is_a_name():
 
 def test_an_enum_of_many_values_is_read_whole():
     values = [f"value-{number}" for number in range(5000)]
-    assert seconds_of(f"node A {{ x: enum({', '.join(values)}) }}") < 1
+    compile_without_hang(f"node A {{ x: enum({', '.join(values)}) }}")
     found = compile_schema(f"node A {{ x: enum({', '.join(values)}) }}").nodes["A"].by_name["x"].type.enum_values
     assert found == tuple(sorted(values))
 
@@ -93,8 +91,8 @@ edge Rented: Film -> Film @card(0..3) @x { on: Date?  @unique(src, dst) }
 
 def test_an_example_cut_anywhere_is_answered():
     for end in range(len(EXAMPLE)):
-        seconds_of(EXAMPLE[:end])
-        seconds_of(EXAMPLE[end:])
+        compile_without_hang(EXAMPLE[:end])
+        compile_without_hang(EXAMPLE[end:])
 
 
 def test_random_changes_of_an_example_are_answered_and_what_parses_survives_printing():
@@ -129,7 +127,7 @@ def test_random_changes_of_an_example_are_answered_and_what_parses_survives_prin
         for _ in range(choose.randint(1, 4)):
             start = choose.randrange(len(text))
             text = text[:start] + choose.choice(["", *pieces]) + text[start + choose.randint(0, 3) :]
-        seconds_of(text)
+        compile_without_hang(text)
         try:
             schema = parse_schema(SourceText.of(text))
         except CompileError:
@@ -137,18 +135,3 @@ def test_random_changes_of_an_example_are_answered_and_what_parses_survives_prin
         survived += 1
         assert parse_schema(SourceText.of(print_schema(schema))) == schema
     assert survived > 20
-
-
-def test_a_schema_of_seventy_edges_compiles_in_milliseconds():
-    nodes = [
-        f"node N{each} {{ slug: String @key name: String @index kind: enum(a-{each}, b) at: DateTime? tag: String? }}"
-        for each in range(30)
-    ]
-    edges = [
-        f"edge E{each}: N{each % 30} -> N{each % 7} @card(0..1) {{ since: Date? @unique(src, dst) }}"
-        for each in range(70)
-    ]
-    text = "\n".join(nodes + edges)
-    best = min(seconds_of(text) for _ in range(5))
-    assert best < 0.1
-    assert len(compile_schema(text).edges) == 70

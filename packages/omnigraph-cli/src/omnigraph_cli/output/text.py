@@ -250,21 +250,26 @@ def _diagnostics_lines(diagnostics: tuple[Diagnostic, ...]) -> Iterator[Line]:
 
 
 def _diagnostic_lines(diagnostic: Diagnostic) -> Iterator[Line]:
-    """As the compiler renders it: headline, place, then each line of source with the marks below it, and the help."""
-    from omnigraph.lang.diagnostics import render_one
+    """As the compiler lays it out, with colour."""
+    from omnigraph.lang.diagnostics import Part, lay_out
 
     style = _STYLE_OF_SEVERITY[diagnostic.severity]
-    headline, place, bar, *shown = render_one(diagnostic).split("\n")
-    word, _, message = headline.partition(": ")
-    yield Line(Text.assemble((word, style), (": ", "bold")), message, "bold")
-    yield Line(Text(place, _DIM))
-    yield Line(Text(bar, _DIM))
-    for number in range(0, 2 * (1 + len(diagnostic.related)), 2):
-        yield Line(_beside_the_bar(shown[number], ""))
-        yield Line(_beside_the_bar(shown[number + 1], _RELATED if number else style))
-    if diagnostic.help:
-        head, mark, help_ = shown[-1].partition("= help: ")
-        yield Line(Text.assemble((head, _DIM), (mark, "bold")), help_)
+    for part, text in lay_out(diagnostic):
+        match part:
+            case Part.HEADLINE:
+                word, _, message = text.partition(": ")
+                yield Line(Text.assemble((word, style), (": ", "bold")), message, "bold")
+            case Part.PLACE | Part.MARGIN:
+                yield Line(Text(text, _DIM))
+            case Part.SOURCE:
+                yield Line(_beside_the_bar(text, ""))
+            case Part.MARK:
+                yield Line(_beside_the_bar(text, style))
+            case Part.RELATED:
+                yield Line(_beside_the_bar(text, _RELATED))
+            case Part.HELP:
+                head, mark, advice = text.partition("= help: ")
+                yield Line(Text.assemble((head, _DIM), (mark, "bold")), advice)
 
 
 def _beside_the_bar(line: str, style: str) -> Text:

@@ -91,6 +91,9 @@ class Code(StrEnum):
     BAD_EMBED = "OG-S-211", Area.PARSE, "`@embed` not on a Vector, or its source is no String property of the node"
     UNKNOWN_CONSTRAINT_PROPERTY = "OG-S-212", Area.PARSE, "a constraint that names a property that is not there"
     BAD_CONSTRAINT_ARGUMENT = "OG-S-213", Area.PARSE, "a constraint whose arguments have the wrong form"
+    UNKNOWN_ANNOTATION = (
+        "OG-S-214", Area.CATALOG, "an unknown annotation that looks as if it should do something", Severity.WARNING
+    )  # fmt: skip
 
     # ── schema language: identities across versions ──
     RENAME_SOURCE_UNKNOWN = "OG-S-301", Area.CATALOG, "`@rename_from` names nothing that was accepted before"

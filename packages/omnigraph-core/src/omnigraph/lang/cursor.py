@@ -6,8 +6,7 @@ place that knows how to recover, which skips to a closing brace or to a word tha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection
 from typing import Final, NoReturn
 
 from omnigraph.lang.codes import Code
@@ -80,12 +79,6 @@ class Cursor:
     def take_if(self, kind: str) -> Token | None:
         """The next token if it is of this kind."""
         return self.take() if self.kind == kind else None
-
-    def take_word(self, word: str, expected: str | None = None) -> Token:
-        """The next token, which must be this word."""
-        if self.texts[self.index] != word:
-            self.fail(expected or f'"{word}"')
-        return self.take()
 
     def expect(self, kind: str, expected: str | None = None) -> Token:
         """The next token, which must be of this kind. ``expected`` says in words what should stand here."""
@@ -224,20 +217,6 @@ class Cursor:
     def leave(self) -> None:
         """Back to the level outside."""
         self.depth -= 1
-
-    @contextmanager
-    def nested(self) -> Iterator[None]:
-        """One level deeper inside the ``with``, whatever happens there.
-
-        Raises:
-            Unreadable: deeper than ``MAX_DEPTH``.
-        """
-        depth = self.depth
-        self.enter()
-        try:
-            yield
-        finally:
-            self.depth = depth
 
 
 def describe(token: Token) -> str:

@@ -16,8 +16,9 @@ from __future__ import annotations
 import difflib
 import heapq
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import Any, Final
 
 from omnigraph.errors import CheckError, ParseError
@@ -96,7 +97,12 @@ class Diagnostic:
             "column": start.column,
             "end_line": end.line,
             "end_column": end.column,
+            "related": [self._related_to_dict(each) for each in self.related],
         }
+
+    def _related_to_dict(self, related: Related) -> dict[str, Any]:
+        line, column = self.source.position(related.span.start)
+        return {"line": line, "column": column, "label": related.label}
 
 
 class Report:
@@ -226,24 +232,49 @@ def render(diagnostics: Sequence[Diagnostic]) -> str:
 
 def render_one(diagnostic: Diagnostic) -> str:
     """A headline, the place, the line with carets under it, and the help."""
-    places = [(diagnostic.span, "^", diagnostic.label), *((each.span, "-", each.label) for each in diagnostic.related)]
-    numbers = [diagnostic.source.position(span.start).line for span, _, _ in places]
-    width = max(len(str(number)) for number in numbers)
+    return "\n".join(text for _, text in lay_out(diagnostic))
+
+
+class Part(StrEnum):
+    """What a line of a rendered diagnostic is, for whoever adds colour."""
+
+    HEADLINE = "headline"
+    PLACE = "place"
+    MARGIN = "margin"
+    SOURCE = "source"
+    MARK = "mark"
+    RELATED = "related"
+    HELP = "help"
+
+
+def lay_out(diagnostic: Diagnostic) -> Iterator[tuple[Part, str]]:
+    """The lines of a rendered diagnostic. Lines of source are in their order, each once, and marks stand below them."""
+    source = diagnostic.source
+    places = [(source.position(diagnostic.span.start).line, Part.MARK, diagnostic.span, diagnostic.label)]
+    places += [
+        (source.position(each.span.start).line, Part.RELATED, each.span, each.label) for each in diagnostic.related
+    ]
+    # Sorting is stable: on one line the place itself comes first.
+    places.sort(key=lambda each: each[0])
+    width = len(str(places[-1][0]))
     gutter = " " * width
     line, column = diagnostic.position
-    lines = [
-        f"{diagnostic.severity}[{diagnostic.code}]: {_visible(diagnostic.message)}",
-        f"{gutter}--> {_visible(diagnostic.source.name)}:{line}:{column}",
-        f"{gutter} |",
-    ]
-    for (span, mark, label), number in zip(places, numbers, strict=True):
-        shown, padding, length = _excerpt(diagnostic.source, span)
-        caption = f" {_visible(label)}" if label else ""
-        lines.append(f"{number:>{width}} | {shown}".rstrip())
-        lines.append(f"{gutter} | {' ' * padding}{mark * length}{caption}")
+    yield Part.HEADLINE, f"{diagnostic.severity}[{diagnostic.code}]: {_visible(diagnostic.message)}"
+    yield Part.PLACE, f"{gutter}--> {_visible(source.name)}:{line}:{column}"
+    yield Part.MARGIN, f"{gutter} |"
+    before: tuple[int, str] | None = None
+    for number, part, span, label in places:
+        shown, padding, length = _excerpt(source, span)
+        if before is not None and number > before[0] + 1:
+            yield Part.MARGIN, "..."
+        # A long line is cut around each place, so it may have to be shown again.
+        if before != (number, shown):
+            yield Part.SOURCE, f"{number:>{width}} | {shown}".rstrip()
+        before = number, shown
+        mark = "^" if part is Part.MARK else "-"
+        yield part, f"{gutter} | {' ' * padding}{mark * length}" + (f" {_visible(label)}" if label else "")
     if diagnostic.help:
-        lines.append(f"{gutter} = help: {_visible(diagnostic.help)}")
-    return "\n".join(lines)
+        yield Part.HELP, f"{gutter} = help: {_visible(diagnostic.help)}"
 
 
 def _excerpt(source: SourceText, span: Span) -> tuple[str, int, int]:

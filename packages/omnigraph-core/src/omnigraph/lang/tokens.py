@@ -85,7 +85,7 @@ _TOKEN: Final = re.compile(
     """,
     re.VERBOSE,
 )
-_UNICODE_WORD: Final = re.compile(r"\w+")
+_WORD_OF_ANY_SCRIPT: Final = re.compile(r"\$?\w+")
 _ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES: Final = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 _CLOSING_QUOTES: Final = {"\u201c": "\u201d", "\u201e": "\u201d", "\u2018": "\u2019", "\u00ab": "\u00bb"}
@@ -243,7 +243,9 @@ def _take_error(start: int, report: Report, tokens: list[Token]) -> int:
             end = len(text) if line_end < 0 else line_end
         elif character in _OTHER_QUOTES:
             end = _end_of_quoted(text, start)
-        elif character.isalpha() and (word := _UNICODE_WORD.match(text, start)):
+        elif character in "&|" and text.startswith(character, end):
+            end += 1
+        elif (character == "$" or character.isalpha()) and (word := _WORD_OF_ANY_SCRIPT.match(text, start)):
             end = word.end()
         report.add(
             Code.UNEXPECTED_CHARACTER,

@@ -30,7 +30,8 @@ class InsertNode:
     is new and gets a fresh id.
 
     Attributes:
-        key: the key columns in ascending order; empty for a keyless type.
+        key: the key columns by ascending name; empty for a keyless type. The id puts their values in the order of the
+            stable property ids, which renames do not change.
         unset: the properties that become null, replacing what a node of this id had; ascending.
     """
 

@@ -29,6 +29,7 @@ from omnigraph.plan.ir import (
     Join,
     Limit,
     NodeScan,
+    OneRow,
     Operator,
     OuterRows,
     Plan,
@@ -87,7 +88,7 @@ def explain_operator(operator: Operator) -> str:
             )
         case Filter():
             return f"Filter {spell_predicates(operator.predicates)}"
-        case CrossJoin() | AntiJoin():
+        case OneRow() | CrossJoin() | AntiJoin():
             return type(operator).__name__
         case Join():
             return "Join " + " and ".join(f"{spell(each.left)} = {spell(each.right)}" for each in operator.keys)

@@ -15,7 +15,7 @@ the order of the input. Predicates keep a row only when they are true; null is n
               Filter              conditions, where no scan or expansion could take them
                 CrossJoin, Join   of parts that no traversal connects
                   Expand, EdgeExpand, RankJoin
-                    NodeScan, Rank, OuterRows
+                    NodeScan, Rank, OuterRows, OneRow
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ class OuterRows:
     """
 
     variables: tuple[BoundVariable, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OneRow:
+    """One row that binds nothing: where a match block without variables starts."""
 
 
 # ── along edges ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -345,6 +350,7 @@ class Project:
 Operator = (
     NodeScan
     | OuterRows
+    | OneRow
     | Expand
     | EdgeExpand
     | Filter

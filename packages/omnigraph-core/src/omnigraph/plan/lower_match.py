@@ -23,6 +23,7 @@ from omnigraph.plan.ir import (
     EdgeExpand,
     Expand,
     NodeScan,
+    OneRow,
     Operator,
     OuterRows,
     Rank,
@@ -95,7 +96,7 @@ class _Block:
             else:
                 parts.append(self._lower_part(part))
         parts.extend(self._nameless_parts())
-        rows = reduce(CrossJoin, parts)
+        rows = reduce(CrossJoin, parts) if parts else OneRow()
         rows = filtered(rows, self.filters)
         for each in self.clauses:
             if isinstance(each, Negation):

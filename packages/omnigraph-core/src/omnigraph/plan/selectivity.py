@@ -9,7 +9,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import assert_never
 
-from omnigraph.plan.ir import NodeScan, Operator, OuterRows, Predicate, Rank
+from omnigraph.plan.ir import NodeScan, OneRow, Operator, OuterRows, Predicate, Rank
 from omnigraph.plan.tree import inputs_of
 from omnigraph.query.ast import Operator as Comparator
 from omnigraph.query.checked import (
@@ -48,7 +48,7 @@ _GIVEN = (Constant, ParameterRef, CurrentTime)
 def selectivity_of(operator: Operator, catalog: Catalog) -> Selectivity:
     """The class of what rows start from: the leftmost leaf below ``operator``, its Rank included."""
     match operator:
-        case OuterRows():
+        case OuterRows() | OneRow():
             return Selectivity.OUTER_ROWS
         case NodeScan():
             return selectivity_of_conditions(operator.predicates, catalog.nodes[operator.type_name])

@@ -28,9 +28,9 @@ from omnigraph.query.checked import (
     Rrf,
     TextMatch,
 )
+from omnigraph.query.printer import positional, quoted
 
 _LONG: Final = 8
-_ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def spell(value: Expression | Value) -> str:
@@ -110,7 +110,9 @@ def _literal(value: ConstantValue, declared: ValueType) -> str:
         case bool():
             return "true" if value else "false"
         case str():
-            return _quoted(value)
+            return _on_one_line(quoted(value))
+        case float():
+            return positional(value)
         case int() if declared.scalar is Scalar.DATE:
             return f'date("{format_date(value)}")'
         case int() if declared.scalar is Scalar.DATETIME:
@@ -119,8 +121,7 @@ def _literal(value: ConstantValue, declared: ValueType) -> str:
             return repr(value)
 
 
-def _quoted(text: str) -> str:
-    escaped = text.translate(_ESCAPES)
-    if not escaped.isprintable():
-        escaped = "".join(each if each.isprintable() else f"\\u{{{ord(each):x}}}" for each in escaped)
-    return f'"{escaped}"'
+def _on_one_line(literal: str) -> str:
+    if literal.isprintable():
+        return literal
+    return "".join(each if each.isprintable() else f"\\u{{{ord(each):x}}}" for each in literal)

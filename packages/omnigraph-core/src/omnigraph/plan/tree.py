@@ -19,6 +19,7 @@ from omnigraph.plan.ir import (
     Join,
     Measure,
     NodeScan,
+    OneRow,
     Operator,
     OuterRows,
     Predicate,
@@ -46,7 +47,7 @@ from omnigraph.query.checked import (
 def inputs_of(operator: Operator) -> tuple[Operator, ...]:
     """The operators right below, inner plans included."""
     match operator:
-        case NodeScan() | OuterRows():
+        case NodeScan() | OuterRows() | OneRow():
             return ()
         case CrossJoin() | Join():
             return (operator.left, operator.right)
@@ -63,7 +64,7 @@ def with_inputs(operator: Operator, inputs: tuple[Operator, ...]) -> Operator:
     if all(new is old for new, old in zip(inputs, inputs_of(operator), strict=True)):
         return operator
     match operator:
-        case NodeScan() | OuterRows():
+        case NodeScan() | OuterRows() | OneRow():
             return operator
         case CrossJoin() | Join():
             return replace(operator, left=inputs[0], right=inputs[1])
@@ -102,7 +103,7 @@ def bound_variables(operator: Operator) -> frozenset[str]:
             return names if operator.target is None else names | {operator.target}
         case CrossJoin() | Join():
             return bound_variables(operator.left) | bound_variables(operator.right)
-        case Aggregate() | Project():
+        case OneRow() | Aggregate() | Project():
             return frozenset()
         case _:
             return bound_variables(operator.input)

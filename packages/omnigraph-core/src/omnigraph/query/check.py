@@ -15,7 +15,7 @@ from omnigraph.query import ast
 from omnigraph.query.check_clauses import check_clauses
 from omnigraph.query.check_mutations import check_statements
 from omnigraph.query.check_orderings import check_orderings
-from omnigraph.query.check_results import check_group_key, check_projections
+from omnigraph.query.check_results import check_projections
 from omnigraph.query.checked import CheckedMutation, CheckedParameter, CheckedQuery, CheckedRead
 from omnigraph.query.scope import Scope
 from omnigraph.schema.catalog import Catalog
@@ -68,11 +68,9 @@ def _declare_parameters(scope: Scope, declared: tuple[ast.Parameter, ...], param
 def _check_read(scope: Scope, query: ast.Query, read: ast.Read) -> CheckedRead:
     _check_size(scope, query, read)
     clauses = check_clauses(scope, read.clauses)
-    columns = check_projections(scope, read.projections)
     is_aggregate = any(isinstance(each.expression, ast.Aggregate) for each in read.projections)
+    columns = check_projections(scope, read.projections, is_aggregate=is_aggregate)
     orderings = check_orderings(scope, read, columns, is_aggregate=is_aggregate)
-    if is_aggregate:
-        check_group_key(scope, read.projections)
     return CheckedRead(
         name=query.name.text,
         parameters=_parameters_of(scope),

@@ -16,7 +16,7 @@ from omnigraph.lang.types import Scalar, ValueType, are_compatible
 from omnigraph.query import ast
 from omnigraph.query.ast import ANONYMOUS, Operator
 from omnigraph.query.check_search import check_text_match, is_ranking
-from omnigraph.query.check_traversals import check_traversal
+from omnigraph.query.check_traversals import check_traversal, edge_word
 from omnigraph.query.checked import (
     Binding,
     Clause,
@@ -121,9 +121,8 @@ def _refuse_type(scope: Scope, binding: ast.Binding) -> None:
         )
     elif name in catalog.edges:
         edge = catalog.edges[name]
-        word = name[:1].lower() + name[1:]
         message = f"{name} is an edge, and only node types can be bound"
-        advice = f"Write a traversal: $a {word} $b (from {edge.source} to {edge.target})."
+        advice = f"Write a traversal: $a {edge_word(name)} $b (from {edge.source} to {edge.target})."
     else:
         message, advice = f'there is no node type "{name}"', f"Node types: {listed(catalog.nodes)}"
     scope.refuse(Code.T1, binding.type_name.span, message, label=did_you_mean(name, catalog.nodes), help=advice)
@@ -256,6 +255,8 @@ def _read_operand(scope: Scope, expression: ast.Expression) -> Given | PropertyR
     elif isinstance(expression, ast.Identifier):
         word = expression.name
         message, label = f'"{word}" is no value here', "a word by itself names a result column"
+        if word in scope.parameters or f"${word}" in scope.visible_names():
+            label = f'did you mean "${word}"?'
         owners = [f"${each.name}" for each in scope.variables.values() if each is not UNKNOWN]
         advice = f'Write "{word}" for the text' + (f", {owners[0]}.{word} for a property." if owners else ".")
     else:

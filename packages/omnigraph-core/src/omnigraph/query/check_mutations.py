@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 from omnigraph.lang.codes import Code
-from omnigraph.lang.diagnostics import Related, did_you_mean, listed
+from omnigraph.lang.diagnostics import Related, closest, did_you_mean, listed
 from omnigraph.lang.source import Name, Span
 from omnigraph.lang.types import Scalar
 from omnigraph.query import ast
@@ -30,7 +30,8 @@ from omnigraph.query.values import fit_compared, fit_stored, read_given
 from omnigraph.schema.catalog import EdgeType, NodeType
 
 _ENDS: Final = {"from": "src", "to": "dst"}
-_COLUMNS: Final = {"src": "from", "dst": "to"}
+_OTHER_ENDS: Final = {"src": "from", "dst": "to", "source": "from", "target": "to"}
+"""What the ends of an edge are called elsewhere, also in the columns of the system."""
 
 
 def check_statements(scope: Scope, statements: tuple[ast.Statement, ...]) -> tuple[Statement, ...]:
@@ -112,6 +113,8 @@ def _check_insert(scope: Scope, insert: ast.Insert, owner: NodeType | EdgeType) 
     missing = [each.name for each in required if each.name not in embedded]
     if isinstance(owner, EdgeType):
         missing = [each for each in _ENDS if each not in written] + missing
+    explained = {_meant(owner, name) for name in written}
+    missing = [each for each in missing if each not in explained]
     if missing:
         types = [f"{each.name}: {each.type}" for each in required if each.name in missing]
         ends = [f"{end}: the id of a {node}" for end, node in _end_types(owner) if end in missing]
@@ -132,6 +135,15 @@ def _check_insert(scope: Scope, insert: ast.Insert, owner: NodeType | EdgeType) 
     if isinstance(source, Assignment) or isinstance(target, Assignment):
         return None
     return InsertEdge(owner.name, source, target, properties)
+
+
+def _meant(owner: NodeType | EdgeType, name: str) -> str | None:
+    """The property or end that a name which is none of them was probably meant to be."""
+    if name in owner.by_name or name == "id":
+        return None
+    if isinstance(owner, NodeType):
+        return closest(name, owner.by_name)
+    return None if name in _ENDS else _OTHER_ENDS.get(name) or closest(name, [*_ENDS, *owner.by_name])
 
 
 def _end_types(owner: NodeType | EdgeType) -> tuple[tuple[str, str], ...]:
@@ -176,11 +188,13 @@ def _check_assignments(
         return None
     key = owner.key if isinstance(owner, NodeType) and not is_insert else ()
     places: dict[str, Span] = {}
+    is_end_told = False
     assigned: dict[str, Assignment | Given] = {}
     for assignment in assignments:
         name = assignment.property.text
         first = places.setdefault(name, assignment.property.span)
-        if first is not assignment.property.span:
+        is_repeated = first is not assignment.property.span
+        if is_repeated:
             scope.refuse(
                 Code.T13,
                 assignment.property.span,
@@ -195,10 +209,14 @@ def _check_assignments(
             continue
         found = owner.by_name.get(name)
         if found is None:
-            _refuse_name(scope, owner, assignment.property)
+            # Whoever calls one end by another name does so with both; it is one mistake.
+            is_other_end = isinstance(owner, EdgeType) and name in _OTHER_ENDS
+            if not is_repeated and not (is_other_end and is_end_told):
+                _refuse_name(scope, owner, assignment.property)
+            is_end_told = is_end_told or is_other_end
             read_given(scope, assignment.value, unbound=Code.T14)
             continue
-        if name in key:
+        if name in key and not is_repeated:
             scope.refuse(
                 Code.KEY_ASSIGNED,
                 assignment.property.span,
@@ -214,9 +232,16 @@ def _check_assignments(
 
 def _refuse_name(scope: Scope, owner: NodeType | EdgeType, name: Name) -> None:
     """Say that there is no such property; the columns that the system keeps are no properties."""
-    if isinstance(owner, EdgeType) and name.text in _COLUMNS:
-        advice = f'Write "{_COLUMNS[name.text]}" for this end of an edge.'
-    elif name.text == "id":
+    if isinstance(owner, EdgeType) and name.text in _OTHER_ENDS:
+        scope.refuse(
+            Code.T11,
+            name.span,
+            f'{owner.name} has no property "{name}"',
+            label=f"write {_OTHER_ENDS[name.text]}",
+            help='The ends of an edge are called "from" and "to"; they hold the ids of nodes.',
+        )
+        return
+    if name.text == "id":
         advice = "Ids are made by the system."
         if isinstance(owner, NodeType) and owner.key:
             advice = f"The id of {owner.name} is made of its key: {', '.join(owner.key)}."

@@ -21,11 +21,12 @@ from omnigraph.query.checked import (
     Expression,
     Nearest,
     Ordering,
+    ParameterRef,
     Projection,
     PropertyRef,
     Rrf,
 )
-from omnigraph.query.scope import Scope, find_property
+from omnigraph.query.scope import Scope, describe_node, find_property, find_value
 
 Columns = Mapping[str, Projection | None]
 """By name; None for one whose expression was refused."""
@@ -55,6 +56,15 @@ def check_orderings(scope: Scope, read: ast.Read, columns: Columns, *, is_aggreg
             continue
         if found is None:
             continue
+        if isinstance(found, Nearest) and ordering.is_descending:
+            # Behind the call itself this is a mistake of syntax; only an alias comes here.
+            scope.refuse(
+                Code.BAD_ORDERING,
+                ordering.span,
+                "nearest takes no desc",
+                label="leave desc out",
+                help="nearest(..) always puts the smallest distance first.",
+            )
         if isinstance(found, Nearest | Rrf):
             by_ranking.append((expression.span, found))
         checked.append(Ordering(found, ordering.is_descending))
@@ -98,7 +108,9 @@ def _order_by_property(
     name = f"{found.variable}.{found.property}"
     if name in columns:
         column = columns[name]
-        return None if column is None else ColumnRef(name, column.type)
+        if column is None or not _is_ordered(scope, column.type, access.span):
+            return None
+        return ColumnRef(name, column.type)
     aliases = [each.name for each in columns.values() if each is not None and each.expression == found]
     _refuse(
         scope,
@@ -151,13 +163,14 @@ def _refuse_order(
         function = expression.function
         _refuse(scope, expression, f"{function} is a condition and has no order", "Order by bm25(..) for a ranking.")
     elif isinstance(expression, ast.Variable):
-        if expression.name in scope.parameters:
-            _refuse(scope, expression, f"${expression.name} is the same for every row", "Order by a property.")
-        else:
-            advice = f"Order by one of its properties, such as ${expression.name}.name."
+        found = find_value(scope, expression, Code.NOT_BOUND)
+        if isinstance(found, ParameterRef):
+            _refuse(scope, expression, f"${found.name} is the same for every row", "Order by a property.")
+        elif found is not None:
+            what, advice = describe_node(scope, found)
             if expression.name in columns:
                 advice = f"Order by one of its properties, or by the column: {expression.name}."
-            _refuse(scope, expression, f"${expression.name} by itself has no order", advice)
+            _refuse(scope, expression, f"{what}, and has no order by itself", advice)
     else:
         _refuse(scope, expression, "this is the same for every row", "Order by a property or a column.")
 

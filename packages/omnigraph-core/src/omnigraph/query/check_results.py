@@ -28,19 +28,30 @@ from omnigraph.query.checked import (
     PropertyRef,
 )
 from omnigraph.query.scope import UNKNOWN, Scope, find_property, find_value, owner_of
-from omnigraph.query.values import NOW, read_literal
+from omnigraph.query.values import NOW, read_literal, shown_text
 
 _AGGREGATED: Final = (PropertyRef, EntityRef, ParameterRef, Constant, CurrentTime)
+_GROUPED: Final = (ast.Aggregate, ast.PropertyAccess, ast.Variable)
+"""What can stand in a query with an aggregate: besides aggregates, the parts of the group key."""
+
+_TIMES: Final = (Scalar.DATE, Scalar.DATETIME)
+_DIRECTIONS: Final = {AggregateFunction.MIN: "asc", AggregateFunction.MAX: "desc"}
 _TOTAL: Final = ValueType(Scalar.F64, is_nullable=True)
 
 
-def check_projections(scope: Scope, projections: tuple[ast.Projection, ...]) -> dict[str, Projection | None]:
+def check_projections(
+    scope: Scope, projections: tuple[ast.Projection, ...], *, is_aggregate: bool
+) -> dict[str, Projection | None]:
     """The columns by their names, None for one whose expression was refused."""
     columns: dict[str, Projection | None] = {}
     places: dict[str, Span] = {}
     for projection in projections:
         alias = projection.alias
         name = column_name(projection.expression) if alias is None else alias.text
+        if is_aggregate and not isinstance(projection.expression, _GROUPED):
+            _refuse_group_key(scope, projection.expression)
+            columns.setdefault(name, None)
+            continue
         expression = _check_value(scope, projection.expression)
         if name in places:
             _refuse_duplicate(scope, name, projection, places[name])
@@ -132,7 +143,8 @@ def _check_aggregate(scope: Scope, call: ast.Aggregate) -> Aggregate | None:
             Code.T8,
             argument.span,
             f"{call.function} takes a property, a variable, a parameter or a literal",
-            label="cannot be aggregated",
+            label=(property_guess(scope, argument.name) if isinstance(argument, ast.Identifier) else None)
+            or "cannot be aggregated",
         )
         return None
     found = _check_value(scope, argument)
@@ -150,31 +162,37 @@ def _check_aggregate(scope: Scope, call: ast.Aggregate) -> Aggregate | None:
         if is_node or found.type.is_numeric or found.type.is_plain_string:
             return Aggregate(function, found, found.type.with_nullable(True))
         wanted = "numbers or Strings"
+    advice = None
+    if found.type.scalar in _TIMES and not found.type.is_list and function in _DIRECTIONS:
+        subject = shown_text(scope, argument.span)
+        advice = f"Find it by an ordering: order {{ {subject} {_DIRECTIONS[function]} }} limit 1"
+        if function is AggregateFunction.MIN and found.type.is_nullable:
+            advice += f". Null comes first; {subject} = {subject} in the match block leaves it out."
     scope.refuse(
         Code.T8,
         argument.span,
         f"{function} takes {wanted}, but this is {found.type}",
         label=f"expected {wanted}",
+        help=advice,
     )
     return None
 
 
-def check_group_key(scope: Scope, projections: tuple[ast.Projection, ...]) -> None:
-    """Beside an aggregate only properties, variables and parameters can stand: they are the group key."""
-    for projection in projections:
-        expression = projection.expression
-        if not isinstance(expression, ast.Aggregate | ast.PropertyAccess | ast.Variable):
-            scope.refuse(
-                Code.T9,
-                expression.span,
-                "only properties, variables and parameters can stand beside an aggregate",
-                label="cannot be a group key",
-                help="Leave it out, or return it by a query of its own.",
-            )
+def _refuse_group_key(scope: Scope, expression: ast.Expression) -> None:
+    guess = property_guess(scope, expression.name) if isinstance(expression, ast.Identifier) else None
+    scope.refuse(
+        Code.T9,
+        expression.span,
+        "only properties, variables and parameters can stand beside an aggregate",
+        label=guess or "cannot be a group key",
+        help="Leave it out, or return it by a query of its own.",
+    )
 
 
 def property_guess(scope: Scope, name: str) -> str | None:
-    """The property that a bare word was probably meant to be."""
+    """The variable, the parameter or the property that a bare word was probably meant to be."""
+    if name in scope.parameters or f"${name}" in scope.visible_names():
+        return f'did you mean "${name}"?'
     for each in scope.variables.values():
         if each is not UNKNOWN and name in owner_of(scope, each).by_name:
             return f'did you mean "${each.name}.{name}"?'

@@ -203,12 +203,12 @@ def _route(edge: EdgeType) -> str:
 
 
 def _edges_advice(scope: Scope, node: str) -> str:
-    names = [_in_traversal(each.name) for each in scope.catalog.edges_of(node)]
+    names = [edge_word(each.name) for each in scope.catalog.edges_of(node)]
     return f"Edges of {node}: {listed(names)}" if names else f"{node} has no edges."
 
 
 def _refuse_edge(scope: Scope, traversal: ast.Traversal) -> None:
-    names = [_in_traversal(name) for name in scope.catalog.edges]
+    names = [edge_word(name) for name in scope.catalog.edges]
     scope.refuse(
         Code.T4,
         traversal.edge.span,
@@ -218,6 +218,6 @@ def _refuse_edge(scope: Scope, traversal: ast.Traversal) -> None:
     )
 
 
-def _in_traversal(name: str) -> str:
+def edge_word(name: str) -> str:
     """An edge name as traversals spell it."""
     return name[:1].lower() + name[1:]

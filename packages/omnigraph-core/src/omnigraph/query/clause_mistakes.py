@@ -11,21 +11,23 @@ from omnigraph.lang.codes import Code
 from omnigraph.lang.cursor import Cursor, Unreadable, describe
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import ERROR, FLOAT, IDENT, INTEGER, TYPE_NAME, VARIABLE, Token
-from omnigraph.query.ast import Expression, Operator, PropertyAccess, TextCall
+from omnigraph.lang.tokens import ERROR, FLOAT, IDENT, INTEGER, TYPE_NAME, VARIABLE
+from omnigraph.query import habit_mistakes
+from omnigraph.query.ast import Expression, Identifier, Operator, PropertyAccess, TextCall, Variable
 from omnigraph.query.expression_mistakes import (
-    DISTINCT_ADVICE,
-    NULL_ADVICE,
     foreign,
     is_value_start,
     refuse_arithmetic,
+    refuse_arrow,
     report_missing_colon,
     with_small_start,
 )
+from omnigraph.query.habit_mistakes import DISTINCT_ADVICE
+from omnigraph.query.recovery import starts_line, starts_part
 
 _FOREIGN_OPERATORS: Final = {
     "in": 'Turn it around: a list contains a value, as in ["a", "b"] contains $variable.property.',
-    "is": NULL_ADVICE,
+    "is": "",
     "like": "Use contains, starts_with or search(..).",
     "ilike": "Use contains, starts_with or search(..).",
     "matches": "Use contains, starts_with or search(..).",
@@ -106,6 +108,9 @@ def check_match_operator(cursor: Cursor, name: str) -> None:
 def is_capital_edge(cursor: Cursor) -> bool:
     """At ``$v Word``: whether the word is meant as an edge (``$p Rented $f``), not as a type (``$c Company``)."""
     edge, right = cursor.peek(), cursor.peek(2)
+    if edge.text.isupper() and edge.text.lower() in _FOREIGN_OPERATORS:
+        cursor.take()
+        _refuse_foreign_operator(cursor, cursor.index)
     if right.kind == "{":
         return cursor.peek(3).kind == INTEGER
     if right.kind != VARIABLE or cursor.peek(3).kind == ":":
@@ -161,7 +166,9 @@ def refuse_traversal_end(cursor: Cursor, left: str, edge_index: int) -> NoReturn
     """Behind ``$a edge`` where no variable follows."""
     edge = cursor.peek(edge_index - cursor.index)
     if edge.text in _FOREIGN_OPERATORS and edge_index == cursor.index - 1:
-        _refuse_foreign_operator(cursor, edge)
+        _refuse_foreign_operator(cursor, edge_index)
+    if cursor.kind == "->" or (cursor.kind == "-" and cursor.peek().kind in ("-", "->", "[")):
+        refuse_arrow(cursor)
     guess = closest(edge.text, ("contains", "starts_with"))
     if is_value_start(cursor) or guess:
         cursor.report.add(
@@ -172,6 +179,8 @@ def refuse_traversal_end(cursor: Cursor, left: str, edge_index: int) -> NoReturn
             help=f"There are: {listed(Operator)}",
         )
         raise Unreadable
+    if cursor.kind == IDENT and not starts_line(cursor) and not starts_part(cursor) and cursor.peek().kind != "{":
+        habit_mistakes.refuse_without_dollar(cursor, cursor.token, f"{left} {edge.text} ${cursor.token.text}")
     cursor.fail(
         f"a variable behind {left} {edge.text}",
         help=f"A traversal goes from a variable to a variable: {left} {edge.text} $other. "
@@ -218,10 +227,11 @@ def skip_hops(cursor: Cursor) -> None:
 def skip_foreign_words(cursor: Cursor) -> None:
     """At a word that starts a clause: leave out one that only other languages have, with whatever belongs to it."""
     token = cursor.token
+    word = token.text.lower()
     behind = cursor.peek()
     if behind.kind in ("=", "!=", "<", ">", "<=", ">=", ERROR) or behind.text in ("contains", "starts_with"):
         return
-    if token.text == "not":
+    if word == "not":
         cursor.fail(
             '"{" behind not',
             help=FOREIGN_WORDS["not"],
@@ -229,9 +239,9 @@ def skip_foreign_words(cursor: Cursor) -> None:
             message='"not" must be followed by a block',
         )
     cursor.take()
-    foreign(cursor, token.span, f'there is no "{token.text}" in queries', FOREIGN_WORDS[token.text])
-    if token.text in ("optional", "exists", "with", "distinct") or cursor.kind not in (VARIABLE, IDENT):
-        if cursor.token.text == "match":
+    foreign(cursor, token.span, f'there is no "{token.text}" in queries', FOREIGN_WORDS[word])
+    if word in ("optional", "exists", "with", "distinct") or cursor.kind not in (VARIABLE, IDENT):
+        if cursor.token.text.lower() == "match":
             cursor.take()
         if cursor.kind == "{":
             cursor.skip_block()
@@ -241,8 +251,12 @@ def skip_foreign_words(cursor: Cursor) -> None:
 def read_foreign_operator(cursor: Cursor, left: Expression) -> Operator:
     """Where an operator was expected and none stands; a few spellings of other languages are understood."""
     token = cursor.token
-    if token.kind == IDENT and token.text in _FOREIGN_OPERATORS:
-        _refuse_foreign_operator(cursor, token)
+    if left.__class__ is Identifier:
+        habit_mistakes.check_dollar_of_clause(cursor)
+    if token.text.lower() in _FOREIGN_OPERATORS:
+        _refuse_foreign_operator(cursor, cursor.index)
+    if left.__class__ is not Variable or cursor.peek(2).kind != VARIABLE:
+        habit_mistakes.check_dashes(cursor)
     if token.kind == "->" or (token.kind == "-" and cursor.peek().kind in ("[", IDENT, "->", "-")):
         refuse_arrow(cursor)
     if token.kind == "-":
@@ -253,7 +267,7 @@ def read_foreign_operator(cursor: Cursor, left: Expression) -> Operator:
             message='a filter compares with an operator, not with ":"',
             help="Write = to compare. A colon stands in an inline match: $variable: Type { property: value }",
         )
-    choices = ("contains", "starts_with") if token.kind == IDENT else ()
+    choices = ("contains", "starts_with") if token.kind in (IDENT, TYPE_NAME) else ()
     return cursor.fail("an operator", choices=choices, help=f"There are: {listed(Operator)}")
 
 
@@ -267,6 +281,12 @@ def refuse_bare_bm25(cursor: Cursor, call: TextCall) -> NoReturn:
         help="Use search(..) or match_text(..) as a condition, and bm25(..) in order or return.",
     )
     raise Unreadable
+
+
+def report_null(cursor: Cursor, operator: Operator, index: int) -> None:
+    """Behind a comparison with null, whose operator is the token at the index."""
+    advice = habit_mistakes.null_advice_behind(cursor, index, is_positive=operator is not Operator.NE)
+    foreign(cursor, cursor.span_of(cursor.index - 1), "there is no null in queries", advice)
 
 
 def skip_comma(cursor: Cursor) -> None:
@@ -307,17 +327,33 @@ def read_doubled_operator(cursor: Cursor) -> Operator:
     return Operator(meant)
 
 
-def refuse_arrow(cursor: Cursor) -> NoReturn:
-    """At an arrow between two variables."""
-    foreign(
-        cursor,
-        cursor.token.span,
-        "there are no arrows in queries",
-        "Write the edge between two variables: $a follows $b. The types decide its direction.",
-    )
-    raise Unreadable
+def refuse_unopened(cursor: Cursor, what: str) -> NoReturn:
+    """Where the brace of a block should open."""
+    if cursor.kind in ("(", VARIABLE):
+        cursor.fail(
+            '"{" and clauses',
+            code=Code.UNSUPPORTED_SYNTAX,
+            message=f"the clauses of {what} stand in braces",
+            help="Write match { $p: Type  $p edge $q } return { $p.name }",
+        )
+    cursor.fail('"{"')
 
 
-def _refuse_foreign_operator(cursor: Cursor, token: Token) -> NoReturn:
-    foreign(cursor, token.span, f'there is no "{token.text}" in queries', _FOREIGN_OPERATORS[token.text])
+def small_word(cursor: Cursor) -> str:
+    """At a word with a capital that starts a clause: the keyword that was meant, else the word as it stands."""
+    token = cursor.token
+    word = token.text.lower()
+    if word == "not" and cursor.peek().kind == "{":
+        habit_mistakes.report_capitals(cursor, token)
+    return word if word in FOREIGN_WORDS else token.text
+
+
+def _refuse_foreign_operator(cursor: Cursor, index: int) -> NoReturn:
+    written = cursor.texts[index]
+    word = written.lower()
+    advice = _FOREIGN_OPERATORS[word]
+    if word == "is":
+        is_positive = cursor.texts[index + 1].lower() != "not"
+        advice = habit_mistakes.null_advice_behind(cursor, index, is_positive=is_positive)
+    foreign(cursor, cursor.span_of(index), f'there is no "{written}" in queries', advice)
     raise Unreadable

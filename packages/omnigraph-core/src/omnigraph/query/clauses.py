@@ -57,7 +57,9 @@ def read_clauses(cursor: Cursor, what: str) -> tuple[Clause, ...]:
         Unreadable: there is no opening brace, or blocks are nested too deep.
     """
     opened = cursor.index
-    cursor.expect("{")
+    if cursor.kinds[opened] != "{":
+        clause_mistakes.refuse_unopened(cursor, what)
+    cursor.index = opened + 1
     cursor.enter()
     kinds = cursor.kinds
     if kinds[cursor.index] == "}":
@@ -72,14 +74,8 @@ def read_clauses(cursor: Cursor, what: str) -> tuple[Clause, ...]:
             if kinds[cursor.index] == ",":
                 clause_mistakes.skip_comma(cursor)
         except Unreadable:
-            cursor.depth = depth
-            if cursor.index == start:
-                cursor.take()
-            recovery.skip_to(cursor, recovery.starts_clause)
-    if kinds[cursor.index] == "}":
-        cursor.index += 1
-    else:
-        recovery.close_block(cursor, opened, what)
+            recovery.resume(cursor, recovery.starts_clause, start, depth)
+    recovery.close_block(cursor, opened, what)
     cursor.depth -= 1
     return tuple(clauses)
 
@@ -110,8 +106,8 @@ def read_clause(cursor: Cursor) -> Clause:
                 return _read_traversal(cursor)
         elif behind == TYPE_NAME:
             return _read_traversal(cursor) if clause_mistakes.is_capital_edge(cursor) else _read_binding(cursor)
-    elif kind == IDENT:
-        word = cursor.texts[index]
+    elif kind in (IDENT, TYPE_NAME):
+        word = cursor.texts[index] if kind == IDENT else clause_mistakes.small_word(cursor)
         if word == "not" and kinds[index + 1] == "{":
             cursor.index = index + 1
             clauses = read_clauses(cursor, "the not block")
@@ -177,14 +173,8 @@ def _read_matches(cursor: Cursor, type_name: str) -> tuple[PropertyMatch, ...]:
             elif kind != "}" and not recovery.starts_entry(cursor):
                 expression_mistakes.refuse_behind_match(cursor, '"," or "}"')
         except Unreadable:
-            cursor.depth = depth
-            if cursor.index == start:
-                cursor.take()
-            recovery.skip_to(cursor, recovery.starts_entry)
-    if kinds[cursor.index] == "}":
-        cursor.index += 1
-    else:
-        recovery.close_block(cursor, opened, f"the inline match of {type_name}")
+            recovery.resume(cursor, recovery.starts_entry, start, depth)
+    recovery.close_block(cursor, opened, f"the inline match of {type_name}")
     return tuple(matches)
 
 
@@ -283,5 +273,5 @@ def _read_filter(cursor: Cursor) -> Filter | TextClause:
             operator = clause_mistakes.read_doubled_operator(cursor)
     right = read_expression(cursor)
     if right.__class__ is Identifier and right.name == "null":
-        expression_mistakes.foreign(cursor, right.span, "there is no null in queries", expression_mistakes.NULL_ADVICE)
+        clause_mistakes.report_null(cursor, operator, index)
     return _filter(left, operator, right, _span(Span, (start, cursor.ends[cursor.index - 1])))

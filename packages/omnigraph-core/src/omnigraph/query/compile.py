@@ -77,7 +77,7 @@ def select_query(file: ast.QueryFile, name: str | None, source: SourceText = _NO
         source=source,
         span=span,
         label=label,
-        help=f"Queries: {listed(names)}" if names else None,
+        help=f"Name one of these: {listed(names)}." if names else None,
     )
     raise CheckError((problem,))
 

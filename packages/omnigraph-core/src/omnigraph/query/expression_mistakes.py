@@ -15,11 +15,9 @@ from omnigraph.lang.codes import Code
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import FLOAT, IDENT, INTEGER, STRING, TYPE_NAME, VARIABLE, Token
+from omnigraph.query import habit_mistakes
+from omnigraph.query.habit_mistakes import DISTINCT_ADVICE
 
-NULL_ADVICE: Final = (
-    "Null never matches a comparison. To assign null, leave the property out, or pass a nullable parameter."
-)
-DISTINCT_ADVICE: Final = "Rows of a traversal are distinct already; count(..) groups them."
 _ARITHMETIC_ADVICE: Final = "There is no arithmetic; compute the value before and pass it as a parameter."
 _NEGATIVE_ADVICE: Final = "Declare a parameter, such as $least: I64, and pass the negative number as its value."
 
@@ -103,16 +101,23 @@ def skip_minus(cursor: Cursor) -> bool:
 def refuse_value(cursor: Cursor) -> NoReturn:
     """Where an expression, a value or a literal was expected and none starts."""
     token = cursor.token
-    if token.text == "null":
-        cursor.fail("a value", code=Code.UNSUPPORTED_SYNTAX, message="there is no null in queries", help=NULL_ADVICE)
+    habit_mistakes.check_null(cursor)
+    habit_mistakes.check_dollar_before_dot(cursor)
+    habit_mistakes.check_capitals_of_value(cursor)
+    habit_mistakes.check_dashes(cursor)
     if token.text in ("True", "False", "TRUE", "FALSE"):
         cursor.fail("a value", message=f'"{token.text}" is no value', help=f"Write {token.text.lower()}.")
-    if token.text in ("NULL", "Null", "None"):
-        cursor.fail("a value", code=Code.UNSUPPORTED_SYNTAX, message="there is no null in queries", help=NULL_ADVICE)
     if token.kind == "." and cursor.peek().kind == INTEGER:
-        digits = cursor.peek().text
-        cursor.fail("a value", message=f'".{digits}" is no number', help=f"Write 0.{digits}.")
+        digits = cursor.peek()
+        cursor.fail(
+            "a value",
+            message=f'".{digits.text}" is no number',
+            help=f"Write 0.{digits.text}.",
+            span=Span(token.start, digits.end),
+        )
     if token.kind == "-":
+        if cursor.peek(-1).text == "<" and cursor.previous_end == token.start:
+            refuse_arrow(cursor)
         cursor.fail("a value", code=Code.UNSUPPORTED_SYNTAX, message="nothing has a sign", help=_ARITHMETIC_ADVICE)
     if token.kind == "(":
         cursor.fail(
@@ -134,7 +139,7 @@ def skip_distinct(cursor: Cursor) -> None:
     foreign(cursor, cursor.take().span, "there is no distinct", DISTINCT_ADVICE)
 
 
-def refuse_trailing_comma(cursor: Cursor, what: str) -> None:
+def report_trailing_comma(cursor: Cursor, what: str) -> None:
     """Report a comma that nothing follows; reading goes on at the closing mark."""
     comma = cursor.peek(-1)
     cursor.report.add(
@@ -151,6 +156,24 @@ def report_empty(cursor: Cursor, opened: int, what: str, expected: str, help: st
         label=f"expected {expected}",
         help=help,
     )
+
+
+def refuse_arrow(cursor: Cursor) -> NoReturn:
+    """At an arrow between two variables."""
+    cursor.fail(
+        "an edge",
+        code=Code.UNSUPPORTED_SYNTAX,
+        message="there are no arrows in queries",
+        help="Write the edge between two variables: $a follows $b. The types decide its direction.",
+    )
+
+
+def refuse_argument(cursor: Cursor, expected: str, usage: str) -> NoReturn:
+    """Inside a call, where something else stands than what it takes."""
+    habit_mistakes.check_dollar_before_dot(cursor)
+    habit_mistakes.check_dollar_at_word(cursor)
+    habit_mistakes.check_capitals_of_value(cursor)
+    cursor.fail(expected, help=f"Write {usage}")
 
 
 def refuse_arithmetic(cursor: Cursor) -> NoReturn:
@@ -184,7 +207,8 @@ def report_missing_comma(cursor: Cursor) -> None:
 def refuse_behind_match(cursor: Cursor, expected: str) -> NoReturn:
     """Behind ``property: value``."""
     token = cursor.token
-    if token.text in ("and", "or"):
+    habit_mistakes.check_dashes(cursor)
+    if token.text.lower() in ("and", "or"):
         cursor.fail(
             expected,
             code=Code.UNSUPPORTED_SYNTAX,

@@ -171,7 +171,7 @@ def _read_list(cursor: Cursor) -> ListLiteral:
         while cursor.kind == ",":
             cursor.take()
             if cursor.kind == "]":
-                mistakes.refuse_trailing_comma(cursor, "a list")
+                mistakes.report_trailing_comma(cursor, "a list")
                 break
             items.append(read_literal(cursor))
         cursor.leave()
@@ -193,7 +193,7 @@ def _open_call(cursor: Cursor) -> int:
 def _close_call(cursor: Cursor, start: int, usage: str) -> Span:
     index = cursor.index
     if cursor.kinds[index] != ")":
-        cursor.fail('")"', help=f"Write {usage}")
+        mistakes.refuse_argument(cursor, '")"', usage)
     cursor.index = index + 1
     cursor.depth -= 1
     return _span(Span, (start, cursor.ends[index]))
@@ -201,7 +201,7 @@ def _close_call(cursor: Cursor, start: int, usage: str) -> Span:
 
 def _take_comma(cursor: Cursor, usage: str) -> None:
     if cursor.kinds[cursor.index] != ",":
-        cursor.fail('"," and one more argument', help=f"Write {usage}")
+        mistakes.refuse_argument(cursor, '"," and one more argument', usage)
     cursor.index += 1
 
 
@@ -248,7 +248,7 @@ def _read_nearest(cursor: Cursor) -> Nearest:
 
 def _take_variable(cursor: Cursor, usage: str) -> Name:
     if cursor.kind != VARIABLE:
-        cursor.fail("a variable", help=f"Write {usage}")
+        mistakes.refuse_argument(cursor, "a variable", usage)
     token = cursor.take()
     return Name(token.text[1:], Span(token.start, token.end))
 

@@ -70,7 +70,8 @@ def _bind_one(parameter: CheckedParameter, values: Mapping[str, Any]) -> Constan
     name, declared = parameter.name, parameter.type
     value = values.get(name)
     if value is None:
-        if declared.is_nullable:
+        # A name that was given with its "$" is told as undeclared, which says all.
+        if declared.is_nullable or f"${name}" in values:
             return None
         if name not in values:
             raise _Misfit(f"parameter '{name}' not provided: ${name} expects {declared}")

@@ -20,7 +20,14 @@ from omnigraph.lang.diagnostics import Report
 from omnigraph.lang.source import Name, SourceText, Span
 from omnigraph.lang.tokens import END, IDENT, INTEGER, STRING, VARIABLE, integer_value, string_value
 from omnigraph.lang.types import MAX_VECTOR_DIMENSION, SCALAR_NAMES, Scalar, ValueType
-from omnigraph.query import expression_mistakes, query_mistakes, recovery, section_mistakes, statement_mistakes
+from omnigraph.query import (
+    expression_mistakes,
+    habit_mistakes,
+    query_mistakes,
+    recovery,
+    section_mistakes,
+    statement_mistakes,
+)
 from omnigraph.query.ast import (
     Clause,
     Limit,
@@ -71,6 +78,8 @@ def parse_queries(source: SourceText) -> QueryFile:
 def read_queries(report: Report) -> QueryFile:
     """The queries of the reported source that can be read; what is wrong with the others is in the report."""
     cursor = Cursor(report)
+    if report.diagnostics:
+        habit_mistakes.explain_characters(cursor)
     lexical = [each.span.start for each in report.diagnostics]
     queries: list[Query] = []
     is_behind_mistake = False
@@ -159,7 +168,7 @@ def _read_parameters(cursor: Cursor, name: Name) -> tuple[Parameter, ...]:
             if kinds[cursor.index] == ",":
                 cursor.index += 1
                 if kinds[cursor.index] == ")":
-                    expression_mistakes.refuse_trailing_comma(cursor, "parameters")
+                    expression_mistakes.report_trailing_comma(cursor, "parameters")
             elif kinds[cursor.index] != ")":
                 query_mistakes.check_behind_parameter(cursor)
         except Unreadable:
@@ -259,6 +268,7 @@ def _read_sections(cursor: Cursor) -> Read:
     projections: tuple[Projection, ...] = ()
     orderings: tuple[Ordering, ...] = ()
     limit: Limit | None = None
+    is_lost = False
     first = cursor.index
     seen: dict[str, int] = {}
     last = -1
@@ -280,8 +290,9 @@ def _read_sections(cursor: Cursor) -> Read:
                 limit = read_limit(cursor)
         except Unreadable:
             cursor.depth = 0
+            is_lost = True
             recovery.skip_to(cursor, recovery.starts_part)
     end = cursor.ends[cursor.index - 1]
     if cursor.kinds[cursor.index] != "}" or "match" not in seen or "return" not in seen:
-        section_mistakes.report_behind_read(cursor, first - 1, seen)
+        section_mistakes.report_behind_read(cursor, first - 1, seen, is_lost=is_lost)
     return _read(clauses, projections, orderings, limit, _span(Span, (cursor.starts[first], end)))

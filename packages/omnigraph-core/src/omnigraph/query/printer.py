@@ -60,9 +60,9 @@ def print_query(query: Query) -> str:
     parameters = ", ".join(f"${each.name}: {each.type}" for each in query.parameters)
     lines = [f"query {query.name}({parameters})"]
     if query.description is not None:
-        lines.append(f"{_INDENT}@description({_quoted(query.description)})")
+        lines.append(f"{_INDENT}@description({quoted(query.description)})")
     if query.instruction is not None:
-        lines.append(f"{_INDENT}@instruction({_quoted(query.instruction)})")
+        lines.append(f"{_INDENT}@instruction({quoted(query.instruction)})")
     if len(lines) == 1:
         lines[0] += " {"
     else:
@@ -176,28 +176,30 @@ def _expression(expression: Expression) -> str:
         case ListLiteral(items):
             return f"[{', '.join(map(_expression, items))}]"
         case StringLiteral(value):
-            return _quoted(value)
+            return quoted(value)
         case DateLiteral(text):
-            return f"date({_quoted(text)})"
+            return f"date({quoted(text)})"
         case DateTimeLiteral(text):
-            return f"datetime({_quoted(text)})"
+            return f"datetime({quoted(text)})"
         case BoolLiteral(is_true):
             return "true" if is_true else "false"
         case IntegerLiteral(number):
             return str(number)
         case FloatLiteral(number):
-            return _positional(number)
+            return positional(number)
 
 
 def _call(function: str, arguments: Iterable[Expression | None]) -> str:
     return f"{function}({', '.join(_expression(each) for each in arguments if each is not None)})"
 
 
-def _quoted(text: str) -> str:
+def quoted(text: str) -> str:
+    """A string literal that means this text."""
     return f'"{text.translate(_ESCAPES)}"'
 
 
-def _positional(number: float) -> str:
+def positional(number: float) -> str:
+    """A float literal that means this number."""
     # The shortest digits that name this float, without the exponent that repr uses for very large and small ones.
     digits = format(Decimal(repr(number)), "f")
     return digits if "." in digits else f"{digits}.0"

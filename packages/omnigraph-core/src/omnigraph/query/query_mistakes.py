@@ -14,6 +14,7 @@ from omnigraph.lang.diagnostics import closest, did_you_mean, listed
 from omnigraph.lang.source import Name, Span
 from omnigraph.lang.tokens import END, ERROR, IDENT, TYPE_NAME, VARIABLE
 from omnigraph.lang.types import SCALAR_NAMES, Scalar
+from omnigraph.query import habit_mistakes
 from omnigraph.query.expression_mistakes import (
     foreign,
     report_missing_colon,
@@ -46,7 +47,14 @@ _OTHER_TYPES: Final = {
 def report_no_query(cursor: Cursor) -> None:
     """At something at the top of a file that starts no query."""
     token = cursor.token
-    if token.kind == ERROR:
+    if token.kind == ERROR or habit_mistakes.is_explained_select(cursor):
+        return
+    if habit_mistakes.report_dashes(cursor):
+        # Whoever goes on leaves out one token, and a query may start right behind the comment.
+        cursor.index -= 1
+        return
+    if token.text.lower() == "query":
+        habit_mistakes.report_capitals(cursor, token)
         return
     if token.text in ("mutation", "subscription", "fragment"):
         foreign(
@@ -59,7 +67,7 @@ def report_no_query(cursor: Cursor) -> None:
     help = "A file holds queries: query name($parameter: Type) { .. }"
     if token.kind == "@":
         help = 'Annotations stand between the parameters and the body: query name() @description("..") { .. }'
-    elif token.text in SECTIONS or token.text in STATEMENTS:
+    elif token.text.lower() in (*SECTIONS, *STATEMENTS):
         help = "Put it into a query: query name() { .. }"
     elif token.kind == "}":
         help = "There is one closing brace too many, here or above."
@@ -100,6 +108,7 @@ def check_query_name(cursor: Cursor) -> None:
 def check_missing_parameters(cursor: Cursor, name: Name) -> None:
     """Behind the name of a query, where no parenthesis opens."""
     if cursor.kind not in ("{", "@"):
+        habit_mistakes.check_dashed_name(cursor, "query {}()")
         cursor.fail('"(" and the parameters', help=f"Write query {name.text}() when there are none.")
     cursor.report.add(
         Code.UNEXPECTED_TOKEN,
@@ -112,6 +121,7 @@ def check_missing_parameters(cursor: Cursor, name: Name) -> None:
 
 def refuse_before_body(cursor: Cursor) -> NoReturn:
     """Where the body of a query should open."""
+    habit_mistakes.check_dashes(cursor)
     if cursor.token.text in SECTIONS or cursor.token.text in STATEMENTS:
         cursor.fail('"{" and the body of the query')
     cursor.fail('"{" and the body of the query, or an annotation')
@@ -152,6 +162,7 @@ def check_parameter_colon(cursor: Cursor, name: str) -> None:
     token = cursor.token
     if token.kind == "=":
         cursor.fail('":" and a type', help=f"Write {name}: Type. A parameter has no default value.")
+    habit_mistakes.check_dashed_name(cursor, "{}: Type")
     if token.kind not in (TYPE_NAME, IDENT, "["):
         cursor.fail('":" and a type', help=f"Write {name}: Type")
     report_missing_colon(cursor, name, token.text if token.kind != "[" else "[..]")

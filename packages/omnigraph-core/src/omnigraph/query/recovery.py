@@ -19,6 +19,8 @@ SECTIONS: Final = ("match", "return", "order", "limit")
 STATEMENTS: Final = ("insert", "update", "delete")
 
 _START_KINDS: Final = frozenset((VARIABLE, IDENT, ","))
+_OPENING: Final = ("(", "[")
+_CLOSING: Final = (")", "]")
 _CLAUSE_ENDS: Final = (STRING, INTEGER, FLOAT, TYPE_NAME, ")", "]", "}")
 
 
@@ -88,13 +90,20 @@ def starts_projection(cursor: Cursor) -> bool:
     return (cursor.kind == VARIABLE and starts_line(cursor)) or (cursor.kind == IDENT and starts_part(cursor))
 
 
-def skip_to(cursor: Cursor, is_start: Callable[[Cursor], bool]) -> None:
+def skip_to(cursor: Cursor, is_start: Callable[[Cursor], bool], first: int | None = None) -> None:
     """Leave out tokens up to a start, to the brace that closes this block, or to another query.
 
-    Blocks in between are left out as one. Nothing is left out when the next token is a start already, so whoever calls
-    this must have moved since the last start.
+    Blocks in between are left out as one, and a comma inside parentheses or brackets is no start. Nothing is left out
+    when the next token is a start already, so whoever calls this must have moved since the last start.
+
+    Args:
+        cursor: stands behind the mistake.
+        is_start: whether reading can go on here.
+        first: the token with which the entry starts that was not understood; calls and lists may be open since then.
     """
     kinds, index, depth = cursor.kinds, cursor.index, 0
+    entry = kinds[index if first is None else first : index]
+    nesting = sum(map(entry.count, _OPENING)) - sum(map(entry.count, _CLOSING))
     while (kind := kinds[index]) != END:
         if kind == "{":
             depth += 1
@@ -102,12 +111,33 @@ def skip_to(cursor: Cursor, is_start: Callable[[Cursor], bool]) -> None:
             if depth == 0:
                 break
             depth -= 1
-        elif kind in _START_KINDS:
+        elif kind in _OPENING:
+            nesting += 1
+        elif kind in _CLOSING:
+            nesting -= 1
+        elif kind in _START_KINDS and (kind != "," or nesting <= 0):
             cursor.index = index
             if (depth == 0 and is_start(cursor)) or (kind == IDENT and starts_query(cursor)):
                 return
         index += 1
     cursor.index = index
+
+
+def resume(cursor: Cursor, is_start: Callable[[Cursor], bool], first: int, depth: int) -> None:
+    """Go on with the next entry of a block behind one that was not understood.
+
+    Args:
+        cursor: stands at the mistake.
+        is_start: whether an entry can start here.
+        first: the token with which the lost entry starts; it is left out in any case.
+        depth: how deep the block is nested.
+    """
+    cursor.depth = depth
+    if cursor.index == first:
+        cursor.take()
+    skip_to(cursor, is_start, first)
+    if cursor.kind == ",":
+        cursor.take()
 
 
 def close_block(cursor: Cursor, opened: int, what: str) -> None:

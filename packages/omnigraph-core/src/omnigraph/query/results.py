@@ -45,12 +45,7 @@ def read_projections(cursor: Cursor) -> tuple[Projection, ...]:
             if kinds[cursor.index] == ",":
                 cursor.index += 1
         except Unreadable:
-            cursor.depth = depth
-            if cursor.index == start:
-                cursor.take()
-            recovery.skip_to(cursor, _behind_projection)
-            if cursor.kind == ",":
-                cursor.take()
+            recovery.resume(cursor, _behind_projection, start, depth)
     recovery.close_block(cursor, opened, "the return block")
     return tuple(projections)
 
@@ -103,16 +98,11 @@ def read_orderings(cursor: Cursor) -> tuple[Ordering, ...]:
             if kind == ",":
                 cursor.index += 1
                 if kinds[cursor.index] == "}":
-                    expression_mistakes.refuse_trailing_comma(cursor, "the order block")
+                    expression_mistakes.report_trailing_comma(cursor, "the order block")
             elif kind != "}":
                 section_mistakes.check_behind_ordering(cursor)
         except Unreadable:
-            cursor.depth = depth
-            if cursor.index == start:
-                cursor.take()
-            recovery.skip_to(cursor, _behind_projection)
-            if cursor.kind == ",":
-                cursor.take()
+            recovery.resume(cursor, _behind_projection, start, depth)
     recovery.close_block(cursor, opened, "the order block")
     return tuple(orderings)
 

@@ -13,12 +13,13 @@ from omnigraph.lang.cursor import Cursor, Unreadable, describe
 from omnigraph.lang.diagnostics import Related, did_you_mean
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import END, ERROR, FLOAT, IDENT, TYPE_NAME, VARIABLE
+from omnigraph.query import habit_mistakes
 from omnigraph.query.expression_mistakes import (
-    DISTINCT_ADVICE,
     foreign,
     report_missing_comma,
     with_small_start,
 )
+from omnigraph.query.habit_mistakes import DISTINCT_ADVICE
 from omnigraph.query.recovery import SECTIONS, STATEMENTS, starts_part
 
 _FOREIGN_SECTIONS: Final = {
@@ -34,6 +35,16 @@ _FOREIGN_SECTIONS: Final = {
     "distinct": DISTINCT_ADVICE,
     "by": "Write order { $variable.property desc }.",
     "set": "A change is update Type set { property: value } where property = value.",
+}
+USAGES: Final = {
+    "insert": "insert {} {{ property: value }}",
+    "update": "update {} set {{ property: value }} where property = value",
+    "delete": "delete {} where property = value",
+}
+"""How the statements of a mutation are written; the braces take the name of the type."""
+_FOREIGN_STATEMENTS: Final = {
+    **dict.fromkeys(("create", "merge", "upsert", "add", "put"), "insert"),
+    **dict.fromkeys(("remove", "drop", "detach"), "delete"),
 }
 
 
@@ -55,11 +66,19 @@ def report_section_order(cursor: Cursor, seen: Mapping[str, int]) -> None:
     )
 
 
-def report_behind_read(cursor: Cursor, opened: int, seen: Mapping[str, int]) -> None:
-    """At whatever stands behind the last section, when it is no closing brace or a section is missing."""
+def report_behind_read(cursor: Cursor, opened: int, seen: Mapping[str, int], *, is_lost: bool) -> None:
+    """At whatever stands behind the last section, when it is no closing brace or a section is missing.
+
+    Args:
+        cursor: stands there.
+        opened: which token opened the body.
+        seen: where the sections are that were read, by their words.
+        is_lost: whether a section was given up; what stands behind it may have been left out with it.
+    """
     token = cursor.token
+    word = token.text.lower()
     missing = next((each for each in ("match", "return") if each not in seen), None)
-    if token.kind == ERROR:
+    if token.kind in (ERROR, END) or (is_lost and token.kind == "}"):
         return
     if not seen and token.kind == "}":
         cursor.report.add(
@@ -68,11 +87,19 @@ def report_behind_read(cursor: Cursor, opened: int, seen: Mapping[str, int]) -> 
             "the body of the query is empty",
             label="expected match, insert, update or delete",
         )
-    elif token.text in STATEMENTS and cursor.peek().kind == TYPE_NAME:
+    elif seen and (token.text in STATEMENTS or token.text in _FOREIGN_STATEMENTS):
         report_mixed_body(cursor)
-    elif token.kind == IDENT and token.text in _FOREIGN_SECTIONS:
-        foreign(cursor, token.span, f'there is no "{token.text}" in queries', _FOREIGN_SECTIONS[token.text])
-    elif token.kind == END or (token.kind == IDENT and starts_part(cursor) and not missing):
+    elif (
+        habit_mistakes.is_explained_select(cursor)
+        or habit_mistakes.report_dashes(cursor)
+        or report_foreign_statement(cursor)
+    ):
+        return
+    elif word in _FOREIGN_SECTIONS:
+        foreign(cursor, token.span, f'there is no "{token.text}" in queries', _FOREIGN_SECTIONS[word])
+    elif token.kind == TYPE_NAME and word in (*SECTIONS, *STATEMENTS):
+        habit_mistakes.report_capitals(cursor, token)
+    elif token.kind == IDENT and starts_part(cursor) and not missing:
         return
     elif missing and not seen:
         cursor.report.add(
@@ -84,7 +111,7 @@ def report_behind_read(cursor: Cursor, opened: int, seen: Mapping[str, int]) -> 
         )
     elif missing:
         behind = "before" if missing == "match" else "behind"
-        later = [seen[each] for each in ("order", "limit") if each in seen]
+        later = [seen[each] for each in ("return", "order", "limit") if each in seen]
         place = cursor.span_of(later[0]) if later else cursor.place
         found = f'"{cursor.texts[later[0]]}"' if later else describe(token)
         cursor.report.add(
@@ -108,17 +135,31 @@ def report_behind_read(cursor: Cursor, opened: int, seen: Mapping[str, int]) -> 
 
 def report_mixed_body(cursor: Cursor) -> None:
     """At the word that changes a body from reading to changing, or back."""
+    word = cursor.token.text
+    statement = word if word in STATEMENTS else _FOREIGN_STATEMENTS.get(word, "insert")
     cursor.report.add(
         Code.MIXED_BODY,
         cursor.token.span,
         f'"{cursor.token.text}" cannot stand here: a query either reads or changes',
         label="this belongs into another query",
+        help=f"Write {USAGES[statement].format('Type')}" if cursor.peek().kind == VARIABLE else None,
     )
+
+
+def report_foreign_statement(cursor: Cursor) -> bool:
+    """Report a word with which other languages change something. Answers whether it is one."""
+    token, behind = cursor.token, cursor.peek()
+    statement = _FOREIGN_STATEMENTS.get(token.text.lower())
+    if statement is None:
+        return False
+    usage = USAGES[statement].format(behind.text if behind.kind == TYPE_NAME else "Type")
+    foreign(cursor, token.span, f'there is no "{token.text}" in queries', f"Write {usage}", label=f"write {statement}")
+    return True
 
 
 def refuse_bare_return(cursor: Cursor) -> NoReturn:
     """Behind ``return``, where no brace opens."""
-    if cursor.token.text == "distinct":
+    if cursor.token.text.lower() == "distinct":
         foreign(cursor, cursor.token.span, "there is no distinct", DISTINCT_ADVICE)
         raise Unreadable
     cursor.fail(
@@ -144,7 +185,7 @@ def refuse_alias(cursor: Cursor) -> NoReturn:
 def check_order_by(cursor: Cursor) -> None:
     """Behind ``order``, where no brace opens: a ``by`` is reported and left out."""
     token = cursor.token
-    if token.text == "by":
+    if token.text.lower() == "by":
         cursor.take()
         foreign(
             cursor,
@@ -179,6 +220,8 @@ def report_nearest_direction(cursor: Cursor) -> None:
 def check_behind_ordering(cursor: Cursor) -> None:
     """Behind an ordering, where neither a comma nor a closing brace stands."""
     token = cursor.token
+    habit_mistakes.check_dollar_before_dot(cursor)
+    habit_mistakes.check_dashes(cursor)
     if token.kind == VARIABLE:
         report_missing_comma(cursor)
         return

@@ -11,21 +11,19 @@ from omnigraph.lang.codes import Code
 from omnigraph.lang.cursor import Cursor, Unreadable, describe
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.tokens import END, ERROR, IDENT, INTEGER, VARIABLE
+from omnigraph.query import habit_mistakes
 from omnigraph.query.ast import Operator
-from omnigraph.query.expression_mistakes import NULL_ADVICE, foreign, is_value_start, report_missing_colon
+from omnigraph.query.expression_mistakes import foreign, is_value_start, report_missing_colon
+from omnigraph.query.habit_mistakes import NULL_IN_WHERE
 from omnigraph.query.recovery import SECTIONS, STATEMENTS, skip_to, starts_part, starts_query
-from omnigraph.query.section_mistakes import report_mixed_body
+from omnigraph.query.section_mistakes import USAGES, report_foreign_statement, report_mixed_body
 
-_USAGES: Final = {
-    "insert": "insert Type { property: value }",
-    "update": "update Type set { property: value } where property = value",
-    "delete": "delete Type where property = value",
-}
+_USAGES: Final = {verb: usage.format("Type") for verb, usage in USAGES.items()}
 _FOREIGN_COMPARISONS: Final = {
     "contains": "Only =, !=, <, <=, > and >= can stand in a where.",
     "starts_with": "Only =, !=, <, <=, > and >= can stand in a where.",
     "in": "Write one statement for each value.",
-    "is": NULL_ADVICE,
+    "is": NULL_IN_WHERE,
     "like": "Only =, !=, <, <=, > and >= can stand in a where.",
     "between": "A where holds exactly one comparison.",
 }
@@ -56,6 +54,9 @@ def refuse_statement_type(cursor: Cursor) -> NoReturn:
 def check_missing_set(cursor: Cursor) -> None:
     """Behind ``update Type``, where no ``set`` stands."""
     type_name = cursor.peek(-1)
+    if cursor.token.text.lower() == "set":
+        habit_mistakes.report_capitals(cursor, cursor.take())
+        return
     if cursor.kind != "{":
         cursor.fail('"set" and assignments', help=f"Write {_USAGES['update']}")
     cursor.report.add(
@@ -65,6 +66,15 @@ def check_missing_set(cursor: Cursor) -> None:
         label="expected set behind this",
         help=f"Write {_USAGES['update']}",
     )
+
+
+def refuse_assignments(cursor: Cursor, verb: str, type_name: str) -> NoReturn:
+    """Where the brace of the assignments should open, as in ``update Type set p = 1`` or ``insert Type (p) ..``."""
+    word = cursor.token if cursor.kind == IDENT else cursor.peek()
+    usage = USAGES[verb].format(type_name)
+    if word.kind == IDENT and word.text not in ("values", "set"):
+        usage = usage.replace("property", word.text, 1)
+    cursor.fail('"{" and assignments', help=f"Write {usage}")
 
 
 def check_assignment_colon(cursor: Cursor) -> None:
@@ -89,6 +99,9 @@ def check_assignment_colon(cursor: Cursor) -> None:
 
 def refuse_missing_where(cursor: Cursor, verb: str) -> NoReturn:
     """Where ``where`` was expected."""
+    if cursor.token.text.lower() == "where":
+        habit_mistakes.report_capitals(cursor, cursor.token)
+        raise Unreadable
     cursor.fail('"where" and a comparison', help=f"Write {_USAGES[verb]}")
 
 
@@ -116,12 +129,12 @@ def read_foreign_comparison(cursor: Cursor) -> Operator:
             label=f"write {name.text} = value",
         )
         return Operator.EQ
-    if token.kind == IDENT and token.text in _FOREIGN_COMPARISONS:
+    if (word := token.text.lower()) in _FOREIGN_COMPARISONS:
         cursor.fail(
             "a comparison",
             code=Code.UNSUPPORTED_SYNTAX,
             message=f'"{token.text}" cannot stand in a where',
-            help=_FOREIGN_COMPARISONS[token.text],
+            help=_FOREIGN_COMPARISONS[word],
         )
     return cursor.fail("a comparison (=, !=, <, <=, > or >=)")
 
@@ -144,6 +157,11 @@ def report_behind_mutation(cursor: Cursor) -> None:
         return
     if token.text in SECTIONS and cursor.peek().kind in ("{", INTEGER):
         report_mixed_body(cursor)
+        return
+    if token.text.lower() in STATEMENTS:
+        habit_mistakes.report_capitals(cursor, token)
+        return
+    if habit_mistakes.report_dashes(cursor) or report_foreign_statement(cursor):
         return
     cursor.report.add(
         Code.UNEXPECTED_TOKEN,

@@ -18,7 +18,7 @@ from omnigraph.query.expressions import read_value
 _COMPARISONS: Final[dict[str, Operator]] = {
     str(each): each for each in Operator if each not in (Operator.CONTAINS, Operator.STARTS_WITH)
 }
-
+_CONNECTIVES: Final = frozenset(("and", "or", "AND", "OR"))
 
 _name = constructor_of(Name)
 _insert = constructor_of(Insert)
@@ -69,7 +69,7 @@ def _read_statement(cursor: Cursor) -> Statement:
 def _read_assignments(cursor: Cursor, verb: str, type_name: str) -> tuple[Assignment, ...]:
     opened, kinds = cursor.index, cursor.kinds
     if kinds[opened] != "{":
-        cursor.fail('"{" and assignments')
+        statement_mistakes.refuse_assignments(cursor, verb, type_name)
     cursor.index = opened + 1
     if kinds[opened + 1] == "}":
         expression_mistakes.report_empty(cursor, opened, f"the {verb} of {type_name}", "property: value")
@@ -88,10 +88,7 @@ def _read_assignments(cursor: Cursor, verb: str, type_name: str) -> tuple[Assign
             elif kind not in (IDENT, "}", END):
                 expression_mistakes.refuse_behind_match(cursor, 'another assignment or "}"')
         except Unreadable:
-            cursor.depth = depth
-            if cursor.index == start:
-                cursor.take()
-            recovery.skip_to(cursor, recovery.starts_entry)
+            recovery.resume(cursor, recovery.starts_entry, start, depth)
     recovery.close_block(cursor, opened, f"the {verb} of {type_name}")
     return tuple(assignments)
 
@@ -132,7 +129,7 @@ def _read_predicate(cursor: Cursor, verb: str) -> tuple[Predicate, int]:
             operator = clause_mistakes.read_doubled_operator(cursor)
     value = read_value(cursor)
     start, end = cursor.starts[index], cursor.ends[cursor.index - 1]
-    if texts[cursor.index] in ("and", "or"):
+    if texts[cursor.index] in _CONNECTIVES:
         statement_mistakes.skip_second_comparison(cursor)
     name = _name(texts[index], _span(Span, (start, cursor.ends[index])))
     return _predicate(name, operator, value, _span(Span, (start, end))), end

@@ -18,6 +18,7 @@ from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, InterfaceTy
 from omnigraph.schema.check_annotations import check_type_annotations
 from omnigraph.schema.check_constraints import Scope, check_constraints
 from omnigraph.schema.check_properties import Interface, Members, check_embeds, check_properties, inject
+from omnigraph.schema.check_unknown import warn_of_unknown
 
 _Type = TypeVar("_Type", InterfaceType, NodeType, EdgeType)
 
@@ -44,13 +45,15 @@ def check_schema(schema: ast.Schema, report: Report) -> Catalog:
         if schema.is_whole:
             _check_endpoint("source", edge, edge.source, names, by_interface, report)
             _check_endpoint("target", edge, edge.target, names, by_interface, report)
+    edge_types = [_check_edge(each, report) for each in edges]
+    warn_of_unknown(schema, report)
     return Catalog(
         interfaces=_by_name(
             InterfaceType(name=each.name.text, properties=_properties(each.members), span=each.name.span)
             for each in by_interface.values()
         ),
         nodes=_by_name(node_types),
-        edges=_by_name([_check_edge(each, report) for each in edges]),
+        edges=_by_name(edge_types),
     )
 
 

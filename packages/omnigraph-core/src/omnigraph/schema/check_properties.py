@@ -18,6 +18,7 @@ from omnigraph.schema import ast
 from omnigraph.schema.catalog import Property
 from omnigraph.schema.check_annotations import check_property_annotations, find_annotation, head_of
 from omnigraph.schema.check_columns import check_column
+from omnigraph.schema.shape import annotation_json, compact_json
 
 LANCE_COLUMNS: Final = frozenset(
     {"_rowid", "_rowaddr", "_rowoffset", "_row_created_at_version", "_row_last_updated_at_version"}
@@ -193,7 +194,7 @@ def _take_over(node: ast.Node, word: Name, theirs: Member, members: Members, rep
                 label=f"expected {theirs.property.type}",
                 related=(Related(span=theirs.syntax.type_span, label=f"declared by {word}"),),
             )
-    elif replace(ours.property, is_direct=True, satisfies=()) != theirs.property:
+    elif _declaration(ours.property) != _declaration(theirs.property):
         report.add(
             Code.INTERFACE_CONFLICT,
             word.span,
@@ -205,6 +206,12 @@ def _take_over(node: ast.Node, word: Name, theirs: Member, members: Members, rep
                 Related(span=theirs.syntax.span, label=f"declared by {word}"),
             ),
         )
+
+
+def _declaration(prop: Property) -> tuple[object, ...]:
+    """Everything that an interface says of a property; ``1``, ``1.0`` and ``true`` are equal for Python only."""
+    annotations = [compact_json(annotation_json(each)) for each in prop.annotations]
+    return prop.type, annotations, prop.constraints, prop.embed, prop.rename_from
 
 
 def check_embeds(owner: Name, members: Members, report: Report, *, is_complete: bool) -> None:

@@ -32,11 +32,19 @@ _Identity = tuple[str, ...]
 def diff_property_constraints(
     old_type: TypeIR, new_type: TypeIR, old: PropertyIR | None, new: PropertyIR
 ) -> Iterator[Step]:
-    """What changes among ``@key`` and ``@unique`` written on a property; ``old`` is None when it is new."""
+    """What changes among the marks on a property; ``old`` is None when it is new."""
     before, after = _written_on(old), _written_on(new)
-    for kind in sorted((before ^ after) - {"index"}):
+    for kind in sorted(before ^ after):
         column = _property_identity(kind, new.property_id)
-        if column in _by_identity(old_type) and column in _by_identity(new_type):
+        was, is_still = column in _by_identity(old_type), column in _by_identity(new_type)
+        if kind == "index":
+            index = Index(columns=(new.name,))
+            if was:
+                yield RemoveConstraint(type_kind=new_type.kind, type_name=new_type.name, constraint=index)
+            if is_still:
+                yield AddConstraint(type_kind=new_type.kind, type_name=new_type.name, constraint=index)
+            continue
+        if was and is_still:
             places = ("the body", "the property") if kind in after else ("the property", "the body")
             reason = f"@{kind} cannot move from {places[0]} to {places[1]}"
         else:
@@ -54,10 +62,9 @@ def diff_constraints(old_type: TypeIR, new_type: TypeIR) -> Iterator[Step]:
         for number, new in new_properties.items()
         for kind in _written_on(old_properties.get(number)) ^ _written_on(new)
     }
-    moved = {each for each in told if each[0] == "index" and each in before and each in after}
     names = {number: each.name for number, each in (old_properties | new_properties).items()}
     for identity, constraint in before.items():
-        if identity in after and identity not in moved:
+        if identity in after or identity in told:
             continue
         if constraint.kind != "key" and _numbers(constraint) - new_properties.keys():
             continue
@@ -65,14 +72,14 @@ def diff_constraints(old_type: TypeIR, new_type: TypeIR) -> Iterator[Step]:
             yield RemoveConstraint(
                 type_kind=new_type.kind, type_name=new_type.name, constraint=_index(constraint, names)
             )
-        elif identity not in told:
+        else:
             yield _unsupported(new_type, constraint, names, is_added=False)
     for identity, constraint in after.items():
-        if identity in before and identity not in moved:
+        if identity in before or identity in told:
             continue
         if isinstance(constraint, ColumnsConstraint) and constraint.kind == "index":
             yield AddConstraint(type_kind=new_type.kind, type_name=new_type.name, constraint=_index(constraint, names))
-        elif identity not in told:
+        else:
             yield _unsupported(new_type, constraint, names, is_added=True)
 
 

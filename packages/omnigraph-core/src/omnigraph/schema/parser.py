@@ -24,10 +24,15 @@ from omnigraph.schema.parser_arguments import (
     read_constraint,
 )
 from omnigraph.schema.parser_bodies import KEYWORDS, Body, at_declaration, read_body, report_misplaced_cardinality
+from omnigraph.schema.parser_characters import explain_characters, leave_out_queries
 from omnigraph.schema.parser_types import at_broken_word, at_property
 
 _OTHER_KEYWORDS: Final = {"type": "node", "vertex": "node", "entity": "node", "table": "node", "relation": "edge"}
 """Words of other languages; what they declare is not read, because it is only likely what they mean."""
+
+_ENDS: Final = frozenset({"from", "to", "src", "dst", "source", "target"})
+_ONE_PAIR: Final = "Declare an edge for each pair of node types that it connects."
+_OTHER_IMPLEMENTS: Final = frozenset({":", "extends", "inherits", "is", "with", "implement"})
 
 
 def parse_schema(source: SourceText) -> ast.Schema:
@@ -45,6 +50,7 @@ def parse_schema(source: SourceText) -> ast.Schema:
 def read_schema(report: Report) -> ast.Schema:
     """What can be read of the reported text; what cannot is in the report."""
     cursor = Cursor(report)
+    explain_characters(cursor)
     declarations: list[ast.Interface | ast.Node | ast.Edge] = []
     is_whole = True
     while cursor.kind != END and not report.is_full:
@@ -55,6 +61,8 @@ def read_schema(report: Report) -> ast.Schema:
         elif token.kind == ERROR and token.text[0] in ";#":
             # Reported by the tokenizer; nothing of the schema is lost with it.
             cursor.take()
+        elif not declarations and leave_out_queries(cursor):
+            return ast.Schema(declarations=(), is_whole=False)
         elif (declaration := _read_declaration(cursor)) is None:
             is_whole = False
         else:
@@ -100,6 +108,8 @@ def _guess_keyword(cursor: Cursor) -> str | None:
 def _advice(token: Token, following: Token) -> str | None:
     if token.text == "enum":
         return "An enum is written where it is used: genre: enum(drama, docu)."
+    if token.text == "query":
+        return "This looks like a query; queries stand in a file of their own."
     if token.kind == IDENT and following.kind == ":":
         return "Properties stand inside the braces of a declaration."
     return None
@@ -142,7 +152,12 @@ def _read_node(cursor: Cursor) -> ast.Node:
     implements: list[Name] = []
     try:
         _read_header_annotations(cursor, header)
-        if cursor.at_word("implements"):
+        if _at_other_implements(cursor):
+            # What stands behind it may be a node, so nothing is said of it.
+            body.is_whole = False
+            cursor.take()
+            _read_implements(cursor, [])
+        elif cursor.at_word("implements"):
             cursor.take()
             _read_implements(cursor, implements)
             if cursor.kind == "@":
@@ -183,12 +198,17 @@ def _read_edge(cursor: Cursor) -> ast.Edge:
         if cursor.take_if("->") is None:
             _report_missing_arrow(cursor)
         target = _read_endpoint(cursor, "the node type at which the edge ends")
+        if cursor.kind == ",":
+            cursor.fail("the end of the declaration", message="an edge ends at one node type", help=_ONE_PAIR)
         if at_cardinality(cursor):
             header.cardinality = read_cardinality(cursor)
         _read_header_annotations(cursor, header)
     except Unreadable:
         body.is_whole = False
-        _skip_to_body(cursor)
+        if cursor.kind == "{" and cursor.peek().text in _ENDS:
+            cursor.skip_block()
+        else:
+            _skip_to_body(cursor)
     if cursor.kind == "{" or at_property(cursor):
         read_body(cursor, body)
     return ast.Edge(
@@ -262,7 +282,13 @@ def _report_lower_case(cursor: Cursor, what: str, capital: str) -> None:
 
 
 def _report_missing_arrow(cursor: Cursor) -> None:
-    """Something else than an arrow between two types, up to three marks long."""
+    """Something else than an arrow between two types, up to three marks long; or several types in front of it."""
+    arrow = next((each for each in map(cursor.peek, range(5)) if each.kind in ("->", "{", "}", "@", END)), None)
+    if arrow is not None and arrow.kind == "->":
+        if cursor.kind != ERROR:
+            _report(cursor, "an edge starts at one node type", 'expected "->"', help=_ONE_PAIR)
+        cursor.move_to(arrow.end)
+        return
     if cursor.kind != ERROR:
         _report(
             cursor,
@@ -276,6 +302,19 @@ def _report_missing_arrow(cursor: Cursor) -> None:
         if cursor.peek(ahead).kind in ("{", "}", "@", END):
             break
     raise Unreadable
+
+
+def _at_other_implements(cursor: Cursor) -> bool:
+    """Whether a word or mark stands here that other languages write for "implements", which is reported."""
+    if cursor.texts[cursor.index] not in _OTHER_IMPLEMENTS or cursor.peek().kind != TYPE_NAME:
+        return False
+    _report(
+        cursor,
+        f'expected "implements" in front of the interfaces of a node, found {describe(cursor.token)}',
+        'did you mean "implements"?',
+        help="A node implements interfaces; nodes do not extend one another.",
+    )
+    return True
 
 
 def _read_implements(cursor: Cursor, implements: list[Name]) -> None:

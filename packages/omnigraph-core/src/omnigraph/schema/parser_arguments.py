@@ -45,8 +45,9 @@ def at_cardinality(cursor: Cursor) -> bool:
     index = cursor.index
     if cursor.kinds[index] != "@" or cursor.texts[index + 1] != "card" or cursor.kinds[index + 2] != "(":
         return False
-    argument, behind = cursor.kinds[index + 3 : index + 5]
-    return not ((argument in _LITERALS or argument == IDENT) and behind in (")", ","))
+    argument, behind, last = cursor.kinds[index + 3 : index + 6]
+    is_plain = behind == ")" or (behind == "," and last == IDENT)
+    return not (is_plain and (argument in _LITERALS or argument == IDENT))
 
 
 def read_annotation(cursor: Cursor) -> ast.Annotation | None:
@@ -54,7 +55,9 @@ def read_annotation(cursor: Cursor) -> ast.Annotation | None:
     start = cursor.starts[cursor.index]
     cursor.index += 1
     if cursor.kind != IDENT:
-        if cursor.kind != ERROR:
+        if cursor.kind == TYPE_NAME:
+            _report_capital(cursor)
+        elif cursor.kind != ERROR:
             _report(cursor, f'expected the name of an annotation behind "@", found {describe(cursor.token)}', "a name")
         if cursor.kind not in (END, "{", "}", "@", "("):
             cursor.take()
@@ -110,7 +113,9 @@ def read_cardinality(cursor: Cursor) -> ast.Cardinality | None:
         cursor.take()
         token = cursor.take_if(INTEGER)
         maximum = None if token is None else integer_value(token, cursor.report)
-        cursor.expect(")", 'an integer or ")"' if token is None else '")"')
+        if cursor.kind != ")":
+            cursor.fail('an integer or ")"' if token is None else '")"', help=help)
+        cursor.take()
     except Unreadable:
         skip_behind(cursor, ")")
         return None
@@ -234,6 +239,18 @@ def _fail_empty(cursor: Cursor, name: Name) -> None:
         code=Code.BAD_CONSTRAINT_ARGUMENT if is_constraint else Code.BAD_ANNOTATION_ARGUMENT,
         message=f"@{name} has empty parentheses",
         help=f"Write @{name} alone, without parentheses." if name.text in ("key", "unique", "index") else None,
+    )
+
+
+def _report_capital(cursor: Cursor) -> None:
+    """``@Key``, and the like."""
+    word = cursor.token.text
+    guess = word.lower() if word.isupper() else word[0].lower() + word[1:]
+    cursor.report.add(
+        Code.UNEXPECTED_TOKEN,
+        cursor.place,
+        f'the name of an annotation starts with a lower-case letter, found "{word[:40]}"',
+        label=f'did you mean "{guess[:40]}"?',
     )
 
 

@@ -44,13 +44,13 @@ class Body:
 
 
 def at_declaration(cursor: Cursor) -> bool:
-    """Whether a declaration seems to start here, even where a property could."""
+    """Whether a declaration seems to start here, even where a property could; or a query, which ends one too."""
     if cursor.kinds[cursor.index] != IDENT:
         return False
     word, name = cursor.texts[cursor.index : cursor.index + 2]
     kind, behind = cursor.kinds[cursor.index + 1 : cursor.index + 3]
     if word not in KEYWORDS:
-        return kind == TYPE_NAME and behind == "{"
+        return (kind == TYPE_NAME and behind == "{") or (word == "query" and kind == IDENT and behind in ("(", "{"))
     if kind == TYPE_NAME:
         return name not in SCALAR_NAMES or behind == "{"
     return kind == IDENT and (behind == "{" or (word == "edge" and behind == ":"))
@@ -60,13 +60,19 @@ def read_body(cursor: Cursor, body: Body) -> None:
     """Everything between the braces, and both of them; each may be missing, which is reported."""
     opening = cursor.token
     if cursor.take_if("{") is None:
+        # A colon in front of a name is how Python starts a block.
+        has_properties = at_property(cursor) or (cursor.kind == ":" and cursor.peek().kind == IDENT)
         if cursor.kind != ERROR:
             _report(
                 cursor,
                 f'expected "{{", found {describe(cursor.token)}',
                 'expected "{"',
-                help=None if at_property(cursor) else f"The body of an empty {body.owner} is {{}}.",
+                help="Properties stand between braces: { name: String }."
+                if has_properties
+                else f"The body of an empty {body.owner} is {{}}.",
             )
+        if has_properties:
+            cursor.take_if(":")
         if not at_property(cursor):
             body.is_whole = False
             return
@@ -156,13 +162,13 @@ def _read_marked(cursor: Cursor, body: Body) -> None:
     elif at_cardinality(cursor):
         report_misplaced_cardinality(cursor)
     else:
-        word = f"@{cursor.peek().text}" if cursor.peek().kind == IDENT else "this annotation"
-        _report_at_word(
-            cursor,
-            f"{word} belongs to no property",
-            "expected a property or a constraint",
-            help="Annotations stand behind the type of their property, in front of any constraint.",
-        )
+        if cursor.peek().kind == IDENT:
+            _report_at_word(
+                cursor,
+                f"@{cursor.peek().text} belongs to no property",
+                "expected a property or a constraint",
+                help="Annotations stand behind the type of their property, in front of any constraint.",
+            )
         read_annotation(cursor)
 
 
@@ -245,18 +251,20 @@ def _read_other_name(cursor: Cursor) -> tuple[Name, bool, bool]:
 
 def _report_unclosed(cursor: Cursor, opening: Token, body: Body) -> None:
     """The end of the text, or a declaration, where a brace should have been closed."""
+    if opening.kind != "{":
+        # Both braces are missing, which was told at the first.
+        return
     open_to_the_end = (Code.UNCLOSED_STRING, Code.UNCLOSED_COMMENT)
     if cursor.kind == END and any(each.code in open_to_the_end for each in cursor.report.diagnostics):
         # What is not closed took the brace with it, and more.
         body.is_whole = False
         return
-    related = (Related(span=opening.span, label="opened here"),) if opening.kind == "{" else ()
     cursor.report.add(
         Code.UNEXPECTED_TOKEN,
         cursor.place,
         f'expected "}}", found {describe(cursor.token)}',
         label='expected "}"',
-        related=related,
+        related=(Related(span=opening.span, label="opened here"),),
     )
 
 
