@@ -155,3 +155,37 @@ def test_the_json_form_has_the_same_places(text):
     assert [
         (each["line"], each["column"], each["end_column"] - each["column"], each["code"]) for each in facts
     ] == planted(text)
+
+
+# ── what is known of a type that was not understood whole ──
+
+
+def codes_and_words(text: str) -> list[tuple[str, str]]:
+    with pytest.raises(CompileError) as caught:
+        compile_schema(text)
+    return [(str(each.code), each.source.text[slice(*each.span)]) for each in caught.value.diagnostics]
+
+
+def test_a_slip_is_told_although_an_unknown_interface_might_bring_the_property():
+    assert codes_and_words("node A implements Gone { score: F64  @range(scor, 0..10)  @index(other) }") == [
+        ("OG-S-105", "Gone"),
+        ("OG-S-212", "scor"),
+    ]
+
+
+def test_a_slip_in_an_embed_source_is_told_although_an_unknown_interface_might_bring_it():
+    assert codes_and_words('node A implements Gone { about: String  v: Vector(2) @embed("abuot") }') == [
+        ("OG-S-105", "Gone"),
+        ("OG-S-211", '"abuot"'),
+    ]
+
+
+def test_a_slip_in_an_endpoint_or_interface_is_told_although_a_declaration_could_not_be_read():
+    text = """
+    interface Named { name: String }
+    node 7 { x: I32 }
+    node Company implements Namd { name: String }
+    edge Owns: Compny -> Person
+    """
+    found = codes_and_words(text)
+    assert [each for each in found if each[0].startswith("OG-S")] == [("OG-S-105", "Namd"), ("OG-S-103", "Compny")]

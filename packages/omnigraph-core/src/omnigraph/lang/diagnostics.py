@@ -182,8 +182,13 @@ def _short(sentence: str) -> str:
     return f"{sentence[:half]}…{sentence[-half:]}"
 
 
-def closest(word: str, choices: Iterable[str]) -> str | None:
-    """The choice that was probably meant, if one is near enough."""
+def is_slip(word: str, choices: Iterable[str]) -> bool:
+    """Whether the word is one of the choices but for a letter or so: surely meant, even when not all are known."""
+    return closest(word, choices, likeness=0.8) is not None
+
+
+def closest(word: str, choices: Iterable[str], *, likeness: float = 0.6) -> str | None:
+    """The choice that was probably meant, if one is near enough; ``likeness`` is 1 for equal words."""
     if len(word) > _MAX_GUESS_LENGTH:
         return None
     by_folded = {choice.casefold(): choice for choice in choices if len(choice) <= _MAX_GUESS_LENGTH}
@@ -192,7 +197,7 @@ def closest(word: str, choices: Iterable[str]) -> str | None:
     if len(by_folded) > _MAX_GUESSES:
         of_this_length = [each for each in by_folded if abs(len(each) - len(folded)) <= 2]
         candidates = heapq.nlargest(_MAX_GUESSES, of_this_length, key=lambda each: _shared_ends(folded, each))
-    near = difflib.get_close_matches(folded, candidates, n=1, cutoff=0.6)
+    near = difflib.get_close_matches(folded, candidates, n=1, cutoff=likeness)
     return by_folded[near[0]] if near else None
 
 

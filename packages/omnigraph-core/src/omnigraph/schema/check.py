@@ -11,7 +11,7 @@ from types import MappingProxyType
 from typing import TypeVar
 
 from omnigraph.lang.codes import Code
-from omnigraph.lang.diagnostics import Related, Report, did_you_mean, listed
+from omnigraph.lang.diagnostics import Related, Report, did_you_mean, is_slip, listed
 from omnigraph.lang.source import Name
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import Cardinality, Catalog, EdgeType, InterfaceType, NodeType, Property
@@ -42,9 +42,9 @@ def check_schema(schema: ast.Schema, report: Report) -> Catalog:
     node_types = [_check_node(each, by_interface, report, is_whole=schema.is_whole) for each in nodes]
     names = {each.name for each in node_types}
     for edge in edges:
-        if schema.is_whole:
-            _check_endpoint("source", edge, edge.source, names, by_interface, report)
-            _check_endpoint("target", edge, edge.target, names, by_interface, report)
+        for end, word in (("source", edge.source), ("target", edge.target)):
+            if schema.is_whole or is_slip(word.text, names):
+                _check_endpoint(end, edge, word, names, by_interface, report)
     edge_types = [_check_edge(each, report) for each in edges]
     warn_of_unknown(schema, report)
     return Catalog(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph.lang.codes import Code
-from omnigraph.lang.diagnostics import Related, Report, did_you_mean, listed
+from omnigraph.lang.diagnostics import Related, Report, did_you_mean, is_slip, listed
 from omnigraph.lang.source import Name, Span
 from omnigraph.schema import ast
 from omnigraph.schema.catalog import SYSTEM_COLUMNS, Check, Constraint, Index, Key, Range, Unique
@@ -207,11 +207,11 @@ def _report_form(scope: Scope, constraint: ast.Constraint, form: str, help: str 
 
 
 def _find(scope: Scope, name: Name) -> ast.Property | None:
-    """The property of that name as written; a missing one is reported if it is missing for sure."""
+    """The property of that name as written; one is reported if it is missing for sure, or spelled nearly right."""
     member = scope.members.get(name.text)
     if member is not None:
         return member.syntax
-    if scope.is_complete:
+    if scope.is_complete or is_slip(name.text, scope.members):
         choices = [*scope.members, *(SYSTEM_COLUMNS if scope.kind == "edge" else ())]
         end = _ENDS.get(name.text) if scope.kind == "edge" else None
         scope.report.add(

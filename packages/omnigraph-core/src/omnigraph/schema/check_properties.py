@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from omnigraph.lang.codes import Code
-from omnigraph.lang.diagnostics import Related, Report, closest, did_you_mean, listed
+from omnigraph.lang.diagnostics import Related, Report, closest, did_you_mean, is_slip, listed
 from omnigraph.lang.source import Name, Span
 from omnigraph.lang.types import Scalar
 from omnigraph.schema import ast
@@ -157,7 +157,7 @@ def inject(
         interface = interfaces.get(word.text)
         if interface is None:
             is_complete = False
-            if is_whole:
+            if is_whole or is_slip(word.text, interfaces):
                 report.add(
                     Code.UNKNOWN_INTERFACE,
                     word.span,
@@ -224,7 +224,7 @@ def check_embeds(owner: Name, members: Members, report: Report, *, is_complete: 
         source = members.get(embed.source)
         place, related = _embed_place(member, annotation.value.span)
         if source is None:
-            if is_complete:
+            if is_complete or is_slip(embed.source, members):
                 choices = [name for name, each in members.items() if each.property.type.is_plain_string]
                 guess = closest(embed.source, choices)
                 report.add(
