@@ -6,10 +6,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Test modules are imported by path; what several of them use has to be found by name.
 sys.path.append(str(Path(__file__).parent / "oracle"))
 sys.path.append(str(Path(__file__).parent / "fuzz"))
+
+# Machines are shared: neither a slow example nor slow generation is a failure. Hangs are guarded by themselves.
+settings.register_profile("omnigraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("omnigraph")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

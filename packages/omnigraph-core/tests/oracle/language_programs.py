@@ -197,7 +197,9 @@ operands = expressions(but=NO_OPERAND)
 
 
 def is_filter(clause: q.Filter) -> bool:
-    """A bare variable, ``contains`` and a variable are a traversal."""
+    """A bare variable, ``contains`` and a variable are a traversal; a comparison with ``null`` is explained instead."""
+    if isinstance(clause.right, q.Identifier) and clause.right.name == "null":
+        return False
     by_word = clause.operator in (q.Operator.CONTAINS, q.Operator.STARTS_WITH)
     return not (
         by_word and isinstance(clause.left, q.Variable) and isinstance(clause.right, q.Variable | q.PropertyAccess)
