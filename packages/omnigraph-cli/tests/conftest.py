@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pty
+import signal
 import subprocess
 import sysconfig
 import textwrap
@@ -16,6 +17,9 @@ from typing import Any
 import pytest
 
 PATIENCE_SECONDS = 60
+# A shell starts what runs in its background with SIGINT ignored, and whatever that starts ignores it too.
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
 
 
