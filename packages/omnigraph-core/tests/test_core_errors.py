@@ -16,14 +16,21 @@ import pytest
 
 import omnigraph
 from omnigraph.errors import (
+    AlreadyExistsError,
     BackendConflictError,
     BackendFailedToLoadError,
     BackendNotInstalledError,
     CheckError,
     CompileError,
+    ConflictError,
+    ConstraintError,
     ErrorKind,
+    FormatError,
+    InternalError,
     InvalidInputError,
+    NotFoundError,
     OmnigraphError,
+    OutcomeUnknownError,
     ParseError,
     ReadOnlyError,
     ResourceLimitError,
@@ -44,6 +51,13 @@ HELD_KINDS = [
     "unsupported_capability",
     "read_only",
     "compile",
+    "constraint",
+    "not_found",
+    "already_exists",
+    "conflict",
+    "outcome_unknown",
+    "format",
+    "internal",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -76,6 +90,13 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     CompileError: CompileError((diagnostic(Code.T6, help="Write name."), diagnostic(Code.T7))),
     ParseError: ParseError((diagnostic(Code.UNEXPECTED_TOKEN, label="a clause was expected"),)),
     CheckError: CheckError((diagnostic(Code.T1, label="a guess", help="Write name."),)),
+    ConstraintError: ConstraintError("Two rows share a key.", help="Remove one.", details={"total": 1}),
+    NotFoundError: NotFoundError("No branch.", help="Make it first.", details={"branch": "review"}),
+    AlreadyExistsError: AlreadyExistsError("A graph is there.", help="Open it.", details={"uri": "s3://b/g"}),
+    ConflictError: ConflictError("It moved.", expected="01A", actual="01B", help="Read it again.", details={"a": 1}),
+    OutcomeUnknownError: OutcomeUnknownError("No answer.", commit_id="01A", help="Look for the commit."),
+    FormatError: FormatError("Format 9.", help="Upgrade.", details={"found": 9, "expected": 1}),
+    InternalError: InternalError("It cannot be.", help="Report it."),
 }
 
 EVERY_ERROR = pytest.mark.parametrize("error", SAMPLES.values(), ids=lambda error: type(error).__name__)
@@ -119,6 +140,13 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (CompileError, "compile", (OmnigraphError, ValueError)),
         (ParseError, "compile", (CompileError,)),
         (CheckError, "compile", (CompileError,)),
+        (ConstraintError, "constraint", (OmnigraphError,)),
+        (NotFoundError, "not_found", (OmnigraphError, LookupError)),
+        (AlreadyExistsError, "already_exists", (OmnigraphError,)),
+        (ConflictError, "conflict", (OmnigraphError,)),
+        (OutcomeUnknownError, "outcome_unknown", (OmnigraphError,)),
+        (FormatError, "format", (OmnigraphError,)),
+        (InternalError, "internal", (OmnigraphError,)),
     ],
 )
 def test_the_tree_is_as_documented(cls: type[OmnigraphError], kind: str, parents: tuple[type, ...]) -> None:
@@ -222,6 +250,8 @@ def test_the_dictionary_form_is_json_with_the_four_fields_of_the_command_line(er
             UnsupportedCapabilityError,
             {"condition": "configuration", "uri": "s3://b/g/x", "capability": "write_if_match"},
         ),
+        (ConflictError, {"expected": "01A", "actual": "01B", "a": 1}),
+        (OutcomeUnknownError, {"commit_id": "01A"}),
     ],
 )
 def test_details_carry_every_fact_for_programs(cls: type[OmnigraphError], details: dict[str, object]) -> None:
@@ -238,6 +268,12 @@ def test_facts_are_attributes_as_well() -> None:
     conflict = SAMPLES[BackendConflictError]
     assert isinstance(conflict, BackendConflictError)
     assert conflict.providers == ("a 1", "b 2")
+    moved = SAMPLES[ConflictError]
+    assert isinstance(moved, ConflictError)
+    assert (moved.expected, moved.actual) == ("01A", "01B")
+    unknown = SAMPLES[OutcomeUnknownError]
+    assert isinstance(unknown, OutcomeUnknownError)
+    assert unknown.commit_id == "01A"
 
 
 @pytest.mark.parametrize(

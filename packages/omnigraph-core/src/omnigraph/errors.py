@@ -5,8 +5,15 @@
     │   ├── ParseError                              it cannot be read
     │   └── CheckError                              it can be read and means nothing
     ├── InvalidInputError (ValueError)         a URI, option, row or parameter is wrong
+    ├── ConstraintError                        rows that are well formed break a rule of the schema
+    ├── NotFoundError (LookupError)            there is no such graph, branch, commit or type
+    ├── AlreadyExistsError                     there is one already
     ├── ResourceLimitError                     a bound was reached before anything was done
     ├── ReadOnlyError                          it was opened for reading
+    ├── ConflictError                          the graph moved on meanwhile; .expected and .actual
+    ├── OutcomeUnknownError                    it may have happened; says how to find out
+    ├── FormatError                            a graph of another format, or a damaged one
+    ├── InternalError                          a mistake of ours
     └── StorageError                           .condition says what the evidence is
         ├── BackendNotInstalledError (ImportError)  no installed plugin serves this scheme
         ├── BackendFailedToLoadError                the plugin is there and broken, see __cause__
@@ -40,6 +47,13 @@ class ErrorKind(StrEnum):
     UNSUPPORTED_CAPABILITY = "unsupported_capability"
     READ_ONLY = "read_only"
     COMPILE = "compile"
+    CONSTRAINT = "constraint"
+    NOT_FOUND = "not_found"
+    ALREADY_EXISTS = "already_exists"
+    CONFLICT = "conflict"
+    OUTCOME_UNKNOWN = "outcome_unknown"
+    FORMAT = "format"
+    INTERNAL = "internal"
 
 
 class StorageCondition(StrEnum):
@@ -81,6 +95,8 @@ class OmnigraphError(Exception):
     def __str__(self) -> str:
         if not self.help:
             return self.message
+        if "\n" in self.message:
+            return f"{self.message}\n{self.help}"
         # A message may be a phrase, such as "$since expects DateTime, got 12".
         stop = "" if self.message.endswith((".", "?", "!")) else "."
         return f"{self.message}{stop} {self.help}"
@@ -110,6 +126,77 @@ class InvalidInputError(OmnigraphError, ValueError):
     """Something the caller wrote is wrong; nothing was done."""
 
     kind = ErrorKind.INVALID_INPUT
+
+
+class ConstraintError(OmnigraphError):
+    """Rows break a rule of the schema: a key, a unique tuple, an endpoint, a cardinality, a value; nothing was done.
+
+    ``details["violations"]`` has each one found, up to a bound, with the type, the id and the place it came from.
+    """
+
+    kind = ErrorKind.CONSTRAINT
+
+
+class NotFoundError(OmnigraphError, LookupError):
+    """There is no such graph, branch, commit or type."""
+
+    kind = ErrorKind.NOT_FOUND
+
+
+class AlreadyExistsError(OmnigraphError):
+    """There is one already, and it was not touched."""
+
+    kind = ErrorKind.ALREADY_EXISTS
+
+
+class ConflictError(OmnigraphError):
+    """What this write was built on is not what the graph is any more; nothing of it is visible.
+
+    Attributes:
+        expected: what the write was built on.
+        actual: what the graph is now.
+    """
+
+    kind = ErrorKind.CONFLICT
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        expected: str | None = None,
+        actual: str | None = None,
+        help: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, help=help, details={"expected": expected, "actual": actual} | dict(details or {}))
+        self.expected = expected
+        self.actual = actual
+
+
+class OutcomeUnknownError(OmnigraphError):
+    """A change may have happened: the answer was lost, and so was the look for it.
+
+    Attributes:
+        commit_id: the commit to look for when the store answers again.
+    """
+
+    kind = ErrorKind.OUTCOME_UNKNOWN
+
+    def __init__(self, message: str, *, commit_id: str, help: str) -> None:
+        super().__init__(message, help=help, details={"commit_id": commit_id})
+        self.commit_id = commit_id
+
+
+class FormatError(OmnigraphError):
+    """What lies there was written by another release, or is damaged; it was not touched."""
+
+    kind = ErrorKind.FORMAT
+
+
+class InternalError(OmnigraphError):
+    """Something that cannot be has happened: a mistake of ours."""
+
+    kind = ErrorKind.INTERNAL
 
 
 class CompileError(OmnigraphError, ValueError):

@@ -1,0 +1,61 @@
+"""Failpoints: named places in the write path where a test can make a process stumble, wait or die.
+
+A place calls ``reach(NAME)``. Nothing happens there unless ``omnigraph.testing.faults`` armed that name; disarmed, it
+costs one look at an empty dict. Names are constants, so that code, registry and docs/reference/failpoints.md can be
+compared; a guard test does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Final
+
+FAILPOINTS: Final[dict[str, str]] = {}
+"""Every failpoint and where it lies. Append-only within a release."""
+
+_armed: Final[dict[str, Callable[[str], None]]] = {}
+
+
+def _point(name: str, where: str) -> str:
+    FAILPOINTS[name] = where
+    return name
+
+
+INIT_CLAIMED: Final = _point("init.claimed", "the claim is written, nothing else is")
+INIT_SCHEMA_WRITTEN: Final = _point("init.schema_written", "the schema objects are written")
+INIT_TABLE_CREATED: Final = _point("init.table_created", "after each node or edge type got its empty table")
+INIT_BEFORE_GENESIS: Final = _point("init.before_genesis", "all is prepared, the first commit is not made")
+INIT_AFTER_GENESIS: Final = _point("init.after_genesis", "the first commit is made, the claim still lies there")
+LOAD_STAGED: Final = _point("load.staged", "after each type's rows are staged")
+PUBLISH_BEFORE_SIDECAR: Final = _point("publish.before_sidecar", "everything is staged, nothing is announced")
+PUBLISH_SIDECAR_WRITTEN: Final = _point("publish.sidecar_written", "the plan is durable, no table moved")
+PUBLISH_TABLE_COMMITTED: Final = _point("publish.table_committed", "after each table's commit")
+PUBLISH_TABLES_DURABLE: Final = _point("publish.tables_durable", "every table is committed and synced")
+PUBLISH_BEFORE_COMMIT: Final = _point("publish.before_commit", "right before the compare-and-swap")
+PUBLISH_AFTER_COMMIT: Final = _point("publish.after_commit", "the swap is made, not yet synced")
+PUBLISH_ACKNOWLEDGED: Final = _point("publish.acknowledged", "the commit is durable, the sidecar still lies there")
+PUBLISH_SIDECAR_DELETED: Final = _point("publish.sidecar_deleted", "the end of a publish")
+
+
+def reach(name: str) -> None:
+    """Do what was armed for this failpoint, if anything was."""
+    if _armed:
+        action = _armed.get(name)
+        if action is not None:
+            action(name)
+
+
+def arm(name: str, action: Callable[[str], None]) -> None:
+    """Let ``reach`` call the action; tests use ``omnigraph.testing.faults.armed`` instead, which disarms again.
+
+    Raises:
+        ValueError: there is no failpoint of this name.
+    """
+    if name not in FAILPOINTS:
+        raise ValueError(f"There is no failpoint {name!r}. There are: {', '.join(FAILPOINTS)}")
+    _armed[name] = action
+
+
+def disarm(name: str) -> None:
+    """Let the failpoint do nothing again."""
+    _armed.pop(name, None)

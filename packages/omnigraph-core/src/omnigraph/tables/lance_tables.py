@@ -1,0 +1,248 @@
+"""``LanceTables``: the table layer over Lance, one per open graph.
+
+It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
+The work is done by the modules beside it: ``reading``, ``written``, ``staging``, ``deleting``, ``indexing``,
+``committing``, ``forking``, ``durability``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceDataset
+
+from omnigraph.errors import ReadOnlyError, StorageCondition, StorageError
+from omnigraph.storage import StorageAdapter
+from omnigraph.tables import committing, deleting, durability, forking, indexing, ordering, reading, staging
+from omnigraph.tables import written as written_files
+from omnigraph.tables.arrow_schema import logical_schema
+from omnigraph.tables.counting import note
+from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
+from omnigraph.tables.interface import (
+    IndexSpec,
+    SnapshotHandle,
+    StagedHandle,
+    TablePin,
+    TableState,
+    TableStorage,
+    WrittenRows,
+)
+from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
+from omnigraph.tables.probe import drop_table
+from omnigraph.tables.quarantine import quarantine_unreadable
+from omnigraph.tables.views import View, Views
+
+
+class LanceTables(TableStorage):
+    """Reads and staged writes of the tables below one root. Safe to share between threads."""
+
+    def __init__(self, adapter: StorageAdapter, *, handle_cache: int = 256) -> None:
+        self._adapter = adapter
+        self._session = Session()
+        self._handles: RecentlyUsed[TablePin, LanceSnapshot] = RecentlyUsed(handle_cache)
+        self._views = Views(adapter)
+
+    @property
+    def session(self) -> Session:
+        """The session that every dataset of this graph shares."""
+        return self._session
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def open_at(self, pin: TablePin) -> LanceSnapshot:
+        cached = self._handles.get(pin)
+        if cached is not None:
+            return cached
+        place = place_of(self._adapter, pin.location, pin.branch)
+        dataset = open_dataset(place, version=pin.version, session=self._session)
+        opened = LanceSnapshot(_pin=pin, place=place, dataset=dataset)
+        self._handles.put(pin, opened)
+        return opened
+
+    def schema(self, handle: SnapshotHandle) -> pa.Schema:
+        return logical_schema(snapshot_of(handle).dataset.schema)
+
+    def read(
+        self,
+        handle: SnapshotHandle,
+        *,
+        columns: Sequence[str] | None = None,
+        predicate: pc.Expression | None = None,
+        staged: Sequence[StagedHandle] = (),
+        order_by_id: bool = False,
+    ) -> pa.RecordBatchReader:
+        note("read")
+        view = self._view(handle, staged)
+        dataset = view.dataset
+        if not order_by_id:
+            return reading.read_rows(dataset, columns=columns, predicate=predicate, holding=view)
+        schema = reading.projected(logical_schema(dataset.schema), columns)
+        batches = ordering.batches_by_id(dataset, schema, predicate)
+        return reading.stream(batches, schema, dataset.uri, holding=view)
+
+    def count_rows(
+        self,
+        handle: SnapshotHandle,
+        *,
+        predicate: pc.Expression | None = None,
+        staged: Sequence[StagedHandle] = (),
+    ) -> int:
+        note("count")
+        view = self._view(handle, staged)
+        return reading.count_rows(view.dataset, predicate)
+
+    def lookup(
+        self, handle: SnapshotHandle, keys: pa.Array, *, key: str = "id", columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        note("lookup")
+        return reading.look_up(snapshot_of(handle).dataset, keys, key=key, columns=columns)
+
+    def read_written(self, written: WrittenRows, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
+        note("read_written")
+        place = place_of(self._adapter, written.location, written.branch)
+        if written.fragments and not written_files.holds_blobs(written, place):
+            return written_files.read_files(written, place, columns=columns)
+        newest = open_dataset(place, version=None, session=self._session, counted="open_newest")
+        if not written.fragments:
+            schema = reading.projected(logical_schema(newest.schema), columns)
+            return pa.RecordBatchReader.from_batches(schema, iter(()))
+        line = TablePin(location=written.location, branch=written.branch, version=newest.version)
+        fragments = written_files.fragments_of([written], line)
+        view = self._views.of_written(line, newest, fragments, place)
+        return reading.read_rows(view.dataset, columns=columns, holding=view)
+
+    def table_state(self, handle: SnapshotHandle) -> TableState:
+        snapshot = snapshot_of(handle)
+        path = snapshot.place.file(manifest_name(snapshot.pin.version))
+        return TableState(
+            row_count=reading.count_rows(snapshot.dataset),
+            version_metadata=json.dumps({"manifest_path": path.value, "naming_scheme": "V2"}, separators=(",", ":")),
+        )
+
+    def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
+        note("indexes")
+        return indexing.indexes_of(snapshot_of(handle).dataset)
+
+    # ── staging ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def write_rows(self, pin: TablePin, rows: pa.Table | pa.RecordBatchReader, *, schema: pa.Schema) -> WrittenRows:
+        note("write_rows")
+        self._check_writable()
+        target: LanceDataset | Place
+        try:
+            target = self.open_at(pin).dataset
+        except StorageError as error:
+            if error.condition is not StorageCondition.NOT_FOUND:
+                raise
+            target = place_of(self._adapter, pin.location, pin.branch)
+        fragments = written_files.write_files(rows, target, schema=schema, session=self._session)
+        return written_files.written_rows(pin, fragments)
+
+    def stage_create(self, location: str, schema: pa.Schema, rows: pa.Table | None = None) -> StagedHandle:
+        note("stage_create")
+        self._check_writable()
+        place = place_of(self._adapter, location, None)
+        try:
+            return staging.stage_create(location, place, schema, rows, session=self._session)
+        except StorageError:
+            # Lance looks for a table before it writes the files of one, and may find a damaged one.
+            if not quarantine_unreadable(self._adapter, location, None, above=0):
+                raise
+        return staging.stage_create(location, place, schema, rows, session=self._session)
+
+    def stage_append(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
+        note("stage_append")
+        self._check_writable()
+        return staging.stage_append(snapshot_of(handle), rows, session=self._session)
+
+    def stage_insert(self, handle: SnapshotHandle, rows: pa.Table, *, key: str = "id") -> StagedHandle:
+        note("stage_insert")
+        self._check_writable()
+        return staging.stage_insert(snapshot_of(handle), rows, key=key, session=self._session)
+
+    def stage_upsert(
+        self, handle: SnapshotHandle, rows: pa.Table | pa.RecordBatchReader, *, key: str = "id"
+    ) -> StagedHandle:
+        note("stage_upsert")
+        self._check_writable()
+        return staging.stage_upsert(snapshot_of(handle), rows, key=key, session=self._session)
+
+    def stage_overwrite(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
+        note("stage_overwrite")
+        self._check_writable()
+        return staging.stage_overwrite(snapshot_of(handle), rows, session=self._session)
+
+    def stage_delete(self, handle: SnapshotHandle, predicate: pc.Expression) -> StagedHandle | None:
+        note("stage_delete")
+        self._check_writable()
+        return deleting.stage_delete(snapshot_of(handle), predicate)
+
+    def stage_delete_keys(self, handle: SnapshotHandle, keys: pa.Array, *, key: str = "id") -> StagedHandle | None:
+        note("stage_delete")
+        self._check_writable()
+        return deleting.stage_delete_keys(snapshot_of(handle), keys, key=key)
+
+    def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
+        note("stage_indexes")
+        self._check_writable()
+        return indexing.stage_indexes(snapshot_of(handle), specs)
+
+    def sync_staged(self, staged: Sequence[StagedHandle]) -> None:
+        durability.sync_staged(self._adapter, [staged_of(each) for each in staged])
+
+    # ── committing ───────────────────────────────────────────────────────────────────────────────────────────
+
+    def commit_create(self, staged: StagedHandle) -> SnapshotHandle:
+        self._check_writable()
+        # Not kept: Lance gives a new table a session of its own.
+        return committing.commit_create(self._adapter, staged_of(staged))
+
+    def commit_exact(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> SnapshotHandle:
+        self._check_writable()
+        steps = [staged_of(each) for each in staged]
+        made = committing.commit_exact(self._adapter, snapshot_of(handle), steps)
+        ids = {each.transaction_id for each in steps}
+        self._views.forget(lambda key: not ids.isdisjoint(key[2]))
+        return self._keep(made)
+
+    def sync_committed(self, handles: Sequence[SnapshotHandle]) -> None:
+        durability.sync_committed(self._adapter, [snapshot_of(each) for each in handles])
+
+    def drop(self, location: str) -> None:
+        note("drop")
+        self._check_writable()
+        place = place_of(self._adapter, location, None)
+        if place.has_files:
+            self._adapter.delete_prefix(place.key)
+        else:
+            drop_table(self._adapter.lance_location(place.key))
+        self._handles.forget(lambda pin: pin.location == location)
+        self._views.forget(lambda key: key[0] == location)
+
+    def fork(self, handle: SnapshotHandle, branch: str) -> SnapshotHandle:
+        self._check_writable()
+        return self._keep(forking.fork(self._adapter, snapshot_of(handle), branch))
+
+    def close(self) -> None:
+        """Let go of every handle and remove what was kept for reading only."""
+        self._handles.forget(lambda _: True)
+        self._views.forget(lambda _: True)
+
+    def _keep(self, made: LanceSnapshot) -> LanceSnapshot:
+        self._handles.put(made.pin, made)
+        return made
+
+    def _view(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> LanceSnapshot | View:
+        """What to read: the version itself, or with staged writes in it."""
+        base = snapshot_of(handle)
+        return self._views.of_staged(base, [staged_of(each) for each in staged]) if staged else base
+
+    def _check_writable(self) -> None:
+        if self._adapter.is_read_only:
+            root = str(self._adapter.root)
+            raise ReadOnlyError(
+                f"{root} was opened for reading.", uri=root, help='Open it with mode="rw" to change it.'
+            )

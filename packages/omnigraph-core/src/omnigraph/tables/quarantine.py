@@ -1,0 +1,117 @@
+"""Versions that a loss of power left unreadable, moved out of the way of the next commit.
+
+Lance links a manifest into place before its bytes are on the device. After a loss of power the newest version of a
+table may be an empty file: the table then opens no more, and no commit succeeds, although every acknowledged version
+is whole. Only versions above a known one are looked at, and only those that are proved to be damaged are moved, to
+``__quarantine/``; nothing is deleted.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+
+from omnigraph.errors import ResourceLimitError, StorageCondition, StorageError
+from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.tables.failures import condition_of_lance, translating
+from omnigraph.tables.opening import Place, manifest_name, open_dataset, place_of, version_of_name
+
+QUARANTINE: Final = "__quarantine"
+
+_LOG = logging.getLogger(__name__)
+_PROOF: Final = frozenset({StorageCondition.NOT_FOUND, StorageCondition.PERMANENT})
+"""What damage looks like when the file itself can be read. "Not found" because zeroed bytes spell another version."""
+
+
+def quarantine_unreadable(adapter: StorageAdapter, location: str, branch: str | None, *, above: int) -> tuple[str, ...]:
+    """Move every damaged version newer than ``above`` away; the new keys of what was moved.
+
+    A version that can be read is never moved, nor one that a refusal, a lost connection or a newer Lance keeps from
+    being read. Stores that keep tables elsewhere than the adapter's objects have nothing to move.
+    """
+    place = place_of(adapter, location, branch)
+    if not place.has_files:
+        return ()
+    versions = sorted(
+        version
+        for key in adapter.list_dir(place.key / "_versions")
+        if (version := version_of_name(key.name)) is not None and version > above
+    )
+    moved: list[str] = []
+    for version in reversed(versions):
+        name = place.file(manifest_name(version))
+        if _is_damaged(adapter, place, version, name, above=above):
+            moved.extend(_move(adapter, name, version))
+    return tuple(moved)
+
+
+def quarantine_newest(adapter: StorageAdapter, location: str, branch: str | None) -> tuple[str, ...]:
+    """Move damaged versions away from the top, down to the first one that can be read."""
+    place = place_of(adapter, location, branch)
+    moved: list[str] = []
+    while place.has_files:
+        names = (version_of_name(key.name) for key in adapter.list_dir(place.key / "_versions"))
+        newest = max((version for version in names if version is not None), default=0)
+        found = quarantine_unreadable(adapter, location, branch, above=newest - 1) if newest > 1 else ()
+        if not found:
+            break
+        moved.extend(found)
+    return tuple(moved)
+
+
+def is_readable(place: Place, version: int) -> bool:
+    """Whether a version opens and says of itself that it is this version."""
+    return _failure(place, version) is None
+
+
+def _failure(place: Place, version: int) -> StorageCondition | None:
+    """What keeps a version from being read; None when nothing does."""
+    try:
+        # A session would answer from its cache.
+        dataset = open_dataset(place, version=version, session=None, counted="open_suspect")
+        if dataset.version != version:
+            return StorageCondition.PERMANENT
+        with translating("read", place.uri):
+            dataset.read_transaction(version)
+    except StorageError as error:
+        return condition_of_lance(error)
+    return None
+
+
+def _is_damaged(adapter: StorageAdapter, place: Place, version: int, name: ObjectKey, *, above: int) -> bool:
+    failure = _failure(place, version)
+    if failure is None or failure in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
+        return False
+    try:
+        data = adapter.read(name)
+    except ResourceLimitError:
+        data = b"large"
+    except StorageError:
+        # It went away meanwhile, or this process may not read it: no proof.
+        return False
+    if not data or failure in _PROOF:
+        return True
+    # Lance failed for a reason of its own. If it can open the known version, this one is to blame.
+    return above > 0 and is_readable(place, above)
+
+
+def _move(adapter: StorageAdapter, name: ObjectKey, version: int) -> tuple[str, ...]:
+    target = adapter.key(f"{QUARANTINE}/{name}")
+    for attempt in range(2, 1_000):
+        if not adapter.exists(target):
+            break
+        target = adapter.key(f"{QUARANTINE}/{name}.{attempt}")
+    try:
+        adapter.rename(name, target)
+    except StorageError as error:
+        if error.condition is StorageCondition.NOT_FOUND:
+            # Another process came first.
+            return ()
+        raise
+    _LOG.warning(
+        "Version %d of %s cannot be read, most likely after a loss of power; it was never acknowledged. Moved to %s.",
+        version,
+        adapter.uri(name.parent.parent),
+        adapter.uri(target),
+    )
+    return (target.value,)

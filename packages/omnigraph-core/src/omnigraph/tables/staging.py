@@ -1,0 +1,176 @@
+"""Staged writes of rows: create, append, insert, upsert, overwrite. Files are written; no version appears.
+
+Each makes one Lance transaction with an id of its own, planned before any commit: recovery looks it up in a table's
+history instead of guessing what a version was. Deletes and indexes have modules of their own.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance import LanceOperation
+from lance.dataset import Transaction
+from lance.fragment import FragmentMetadata
+
+from omnigraph.errors import InternalError, StorageCondition, StorageError
+from omnigraph.storage import ObjectKey
+from omnigraph.tables.arrow_schema import is_blob, logical_schema, physical_schema
+from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
+from omnigraph.tables.incoming import Incoming
+from omnigraph.tables.interface import TablePin, WrittenRows
+from omnigraph.tables.opening import Place, Session
+from omnigraph.tables.reading import MAX_KEYS_IN_PREDICATE, look_up
+from omnigraph.tables.written import fragments_of, write_files
+
+OPERATION = "omnigraph.operation"
+"""Transaction property: which staged write made a version."""
+
+
+def planned(kind: StagedKind, operation: LanceOperation.BaseOperation, *, read_version: int) -> Transaction:
+    """A transaction with the id by which it will be known."""
+    return Transaction(
+        read_version=read_version,
+        operation=operation,
+        uuid=str(uuid.uuid4()),
+        transaction_properties={OPERATION: str(kind)},
+    )
+
+
+def stage_create(
+    location: str, place: Place, schema: pa.Schema, rows: pa.Table | None, *, session: Session
+) -> LanceStaged:
+    """The first version of a table, with stable row ids."""
+    fragments = [] if rows is None else write_files(rows, place, schema=schema, session=session)
+    operation = LanceOperation.Overwrite(physical_schema(schema), fragments)
+    return LanceStaged(
+        kind=StagedKind.CREATE,
+        location=location,
+        place=place,
+        base=None,
+        transaction=planned(StagedKind.CREATE, operation, read_version=0),
+        files=data_files(fragments, place),
+        blob_directories=blob_directories(fragments, place, schema),
+    )
+
+
+def stage_append(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session) -> LanceStaged:
+    """Rows at the end; several written parts become one Append."""
+    fragments = _fragments(base, rows, session=session)
+    return _staged(base, StagedKind.APPEND, LanceOperation.Append(fragments), fragments)
+
+
+def stage_insert(base: LanceSnapshot, rows: pa.Table, *, key: str, session: Session) -> LanceStaged:
+    """Rows at the end, after a look for their keys."""
+    check_keys(rows, key)
+    there = look_up(base.dataset, _keys(rows, key), key=key, columns=[key])
+    if len(there):
+        names = sorted(map(str, there[key].to_pylist()))
+        raise StorageError(
+            f"{len(there)} of the rows to insert are there already, the first is {names[0]!r}.",
+            condition=StorageCondition.PRECONDITION,
+            uri=base.place.uri,
+            help="Leave them out, or write with mode merge to replace them.",
+            details={"keys": names[:100]},
+        )
+    return stage_append(base, rows, session=session)
+
+
+def stage_upsert(
+    base: LanceSnapshot, rows: pa.Table | pa.RecordBatchReader, *, key: str, session: Session
+) -> LanceStaged:
+    """Rows that replace those of equal key. When none of the keys is there it is an append, which costs less."""
+    schema = logical_schema(base.dataset.schema)
+    if isinstance(rows, pa.Table):
+        check_keys(rows, key)
+        is_small = len(rows) <= MAX_KEYS_IN_PREDICATE
+        if is_small and not len(look_up(base.dataset, _keys(rows, key), key=key, columns=[key])):
+            return stage_append(base, rows, session=session)
+    incoming = Incoming(rows, schema)
+    with incoming.going_to(base.place.uri):
+        merge = base.dataset.merge_insert(key).when_matched_update_all().when_not_matched_insert_all()
+        merged, _ = merge.execute_uncommitted(incoming.physical())
+    operation = merged.operation
+    if not isinstance(operation, LanceOperation.Update):
+        raise InternalError(f"Lance staged an upsert as {type(operation).__name__}.")
+    return LanceStaged(
+        kind=StagedKind.UPSERT,
+        location=base.pin.location,
+        place=base.place,
+        base=base.pin,
+        transaction=planned(StagedKind.UPSERT, operation, read_version=merged.read_version),
+        files=(
+            *data_files(operation.new_fragments, base.place),
+            *deletion_files(operation.updated_fragments, base.place),
+        ),
+        blob_directories=blob_directories(operation.new_fragments, base.place, schema),
+    )
+
+
+def stage_overwrite(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session) -> LanceStaged:
+    """Rows in place of all others. The columns keep their numbers, and stable row ids stay on."""
+    fragments = _fragments(base, rows, session=session)
+    operation = LanceOperation.Overwrite(base.dataset.lance_schema, fragments)
+    return _staged(base, StagedKind.OVERWRITE, operation, fragments)
+
+
+def check_keys(rows: pa.Table, key: str) -> None:
+    """Refuse keys that are null or come twice, which Lance would write without a word.
+
+    Raises:
+        InternalError: whoever staged them did not check them.
+    """
+    keys = rows[key]
+    if keys.null_count or pc.count_distinct(keys).as_py() != len(keys):
+        raise InternalError(f"The rows to write hold null or repeated values of {key!r}.")
+
+
+def data_files(fragments: Iterable[FragmentMetadata], place: Place) -> tuple[ObjectKey, ...]:
+    """The data files of new fragments. Those with a base lie with the parent of a branch and are older."""
+    return tuple(place.file(f"data/{file.path}") for each in fragments for file in each.files if file.base_id is None)
+
+
+def deletion_files(fragments: Iterable[FragmentMetadata], place: Place) -> tuple[ObjectKey, ...]:
+    """The files that mark rows of changed fragments as deleted."""
+    return tuple(place.file(each.deletion_file.path(each.id)) for each in fragments if each.deletion_file is not None)
+
+
+def blob_directories(fragments: Iterable[FragmentMetadata], place: Place, schema: pa.Schema) -> tuple[ObjectKey, ...]:
+    """Where the large blobs of new fragments lie: how many files there are is written nowhere."""
+    if not any(is_blob(each) for each in schema):
+        return ()
+    return tuple(place.file(f"data/{file.path.removesuffix('.lance')}") for each in fragments for file in each.files)
+
+
+def _fragments(
+    base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session
+) -> list[FragmentMetadata]:
+    if not isinstance(rows, pa.Table):
+        return fragments_of(rows, base.pin)
+    if len(rows) == 0:
+        return []
+    return write_files(rows, base.dataset, schema=logical_schema(base.dataset.schema), session=session)
+
+
+def _staged(
+    base: LanceSnapshot,
+    kind: StagedKind,
+    operation: LanceOperation.BaseOperation,
+    fragments: Sequence[FragmentMetadata],
+) -> LanceStaged:
+    pin: TablePin = base.pin
+    return LanceStaged(
+        kind=kind,
+        location=pin.location,
+        place=base.place,
+        base=pin,
+        transaction=planned(kind, operation, read_version=pin.version),
+        files=data_files(fragments, base.place),
+        blob_directories=blob_directories(fragments, base.place, logical_schema(base.dataset.schema)),
+    )
+
+
+def _keys(rows: pa.Table, key: str) -> pa.Array:
+    return pa.concat_arrays(rows[key].chunks) if rows[key].num_chunks else pa.array([], rows[key].type)

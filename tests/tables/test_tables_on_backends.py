@@ -1,0 +1,524 @@
+"""The table layer on memory, a disk and an S3 server: exact commits under races, files, durability, damage."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.storage import ObjectKey, StorageAdapter, parse_uri
+from omnigraph.storage.memory import MemoryAdapter
+from omnigraph.tables.arrow_schema import physical_schema
+from omnigraph.tables.counting import count_table_calls
+from omnigraph.tables.interface import IndexSpec, TablePin
+from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.opening import manifest_name, open_dataset, place_of
+from omnigraph.tables.quarantine import quarantine_unreadable
+from omnigraph.testing.faults import WrappedAdapter
+from omnigraph.testing.s3_servers import S3Server, run_s3_server
+from omnigraph_storage_local.adapter import LocalAdapter
+from omnigraph_storage_s3.adapter import S3Adapter
+
+SCHEMA = pa.schema([pa.field("id", pa.string(), nullable=False), pa.field("n", pa.int32())])
+BLOBS = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("data", pa.large_binary(), metadata={b"omnigraph.blob": b"true"}),
+    ]
+)
+PERSON = "nodes/person"
+
+
+def rows(**values: int) -> pa.Table:
+    return pa.table([pa.array(values, pa.string()), pa.array(values.values(), pa.int32())], schema=SCHEMA)
+
+
+def ids(tables: LanceTables, handle) -> set[str]:
+    return set(tables.read(handle, columns=["id"]).read_all()["id"].to_pylist())
+
+
+@pytest.fixture(scope="module")
+def ministack() -> Iterator[S3Server]:
+    with run_s3_server("ministack") as server:
+        server.create_bucket("tables")
+        yield server
+
+
+@pytest.fixture(params=["memory", "local", "s3"])
+def adapter(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[StorageAdapter]:
+    name = secrets.token_hex(6)
+    match request.param:
+        case "memory":
+            made: StorageAdapter = MemoryAdapter(parse_uri(f"memory://backends-{name}"))
+        case "local":
+            made = LocalAdapter(parse_uri(str(tmp_path / "a graph")))
+        case _:
+            server: S3Server = request.getfixturevalue("ministack")
+            made = S3Adapter(parse_uri(f"s3://tables/{name}"), server.options())
+    with made:
+        yield made
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> Iterator[LocalAdapter]:
+    with LocalAdapter(parse_uri(str(tmp_path / "a graph"))) as made:
+        yield made
+
+
+@pytest.fixture
+def tables(adapter: StorageAdapter) -> LanceTables:
+    return LanceTables(adapter)
+
+
+def create(tables: LanceTables, first: pa.Table | None = None, schema: pa.Schema = SCHEMA):
+    return tables.commit_create(tables.stage_create(PERSON, schema, first))
+
+
+# ── on every backend ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_table_lives_through_all_its_staged_writes(tables, adapter):
+    handle = create(tables)
+    part = tables.write_rows(handle.pin, rows(a=1, b=2), schema=SCHEMA)
+    assert tables.read_written(part).read_all().num_rows == 2
+    handle = tables.commit_exact(handle, [tables.stage_append(handle, [part])])
+    staged = [tables.stage_upsert(handle, rows(b=5, c=3)), tables.stage_delete_keys(handle, pa.array(["a"]))]
+    handle = tables.commit_exact(handle, staged)
+    handle = tables.commit_exact(
+        handle, [tables.stage_indexes(handle, [IndexSpec(column="id", kind="btree", name="i")])]
+    )
+    fork = tables.fork(handle, "b1")
+    fork = tables.commit_exact(fork, [tables.stage_insert(fork, rows(z=9))])
+    tables.sync_committed([handle, fork])
+    fresh = LanceTables(adapter)
+    assert ids(fresh, fresh.open_at(handle.pin)) == {"b", "c"}
+    assert ids(fresh, fresh.open_at(fork.pin)) == {"b", "c", "z"}
+    tables.drop(PERSON)
+    with pytest.raises(StorageError) as caught:
+        LanceTables(adapter).open_at(handle.pin)
+    assert caught.value.condition is StorageCondition.NOT_FOUND
+    assert not adapter.exists(adapter.key(PERSON))
+
+
+def test_commits_from_one_pin_are_versions_each_with_its_own_content(tables, adapter):
+    base = create(tables, rows(a=1))
+    start = threading.Barrier(4)
+
+    def commit_some(worker: int) -> list[tuple[str, str, TablePin]]:
+        start.wait()
+        made = []
+        for turn in range(3):
+            staged = tables.stage_append(base, rows(**{f"w{worker}t{turn}": turn}))
+            made.append((f"w{worker}t{turn}", staged.transaction_id, tables.commit_exact(base, [staged]).pin))
+        return made
+
+    with ThreadPoolExecutor(4) as pool:
+        made = [each for some in pool.map(commit_some, range(4)) for each in some]
+    assert len({pin.version for _, _, pin in made}) == 12
+    fresh = LanceTables(adapter)
+    for name, transaction_id, pin in made:
+        handle = fresh.open_at(pin)
+        assert ids(fresh, handle) == {"a", name}
+        assert handle.dataset.read_transaction(pin.version).uuid == transaction_id
+
+
+def test_of_several_creators_one_wins(tables, adapter):
+    staged = [tables.stage_create(PERSON, SCHEMA, rows(**{f"c{each}": each})) for each in range(4)]
+    start = threading.Barrier(4)
+
+    def commit(each):
+        start.wait()
+        try:
+            return tables.commit_create(each)
+        except StorageError as error:
+            return error.condition
+
+    with ThreadPoolExecutor(4) as pool:
+        ended = list(pool.map(commit, staged))
+    winners = [number for number, each in enumerate(ended) if not isinstance(each, StorageCondition)]
+    assert len(winners) == 1
+    assert [each for each in ended if isinstance(each, StorageCondition)] == [StorageCondition.PRECONDITION] * 3
+    fresh = LanceTables(adapter)
+    pin = TablePin(location=PERSON, branch=None, version=1)
+    assert ids(fresh, fresh.open_at(pin)) == {f"c{winners[0]}"}
+
+
+def test_blobs_of_every_size_come_back(tables):
+    values = {"null": None, "empty": b"", "small": b"abc", "packed": b"p" * 200_000, "large": b"l" * 5_000_000}
+    given = pa.table([pa.array(values, pa.string()), pa.array(values.values(), pa.large_binary())], schema=BLOBS)
+    base = create(tables, schema=BLOBS)
+    part = tables.write_rows(base.pin, given, schema=BLOBS)
+    staged = tables.stage_append(base, [part])
+    tables.sync_staged([staged])
+    after = tables.commit_exact(base, [staged])
+    tables.sync_committed([after])
+    for found in (tables.read_written(part), tables.read(after), tables.read(after, order_by_id=True)):
+        assert {row["id"]: row["data"] for row in found.read_all().to_pylist()} == values
+
+
+def detached(adapter: StorageAdapter) -> list[str]:
+    return [key.value for key in adapter.list(adapter.key(PERSON)) if "/_versions/d" in key.value]
+
+
+def test_promotion_leaves_no_detached_version_behind(tables, adapter):
+    base = create(tables, rows(a=1))
+    staged = tables.stage_append(base, rows(b=2))
+    tables.read(base, staged=[staged]).read_all()
+    tables.commit_exact(base, [tables.stage_append(base, rows(foreign=6))])
+    tables.commit_exact(base, [staged])
+    assert detached(adapter) == []
+
+
+def test_an_indexed_table_can_be_read_with_its_staged_writes_and_after_a_promotion(tables, adapter):
+    """Lance reads the indexes of a version late, from its manifest, which has to be there still."""
+    base = create(tables, rows(a=1, b=2))
+    base = tables.commit_exact(base, [tables.stage_indexes(base, [IndexSpec(column="id", kind="btree", name="i")])])
+    staged = tables.stage_upsert(base, rows(b=5, c=3))
+    for name, found in (("a", [1]), ("b", [5]), ("c", [3]), ("x", [])):
+        read = tables.read(base, staged=[staged], predicate=pc.field("id") == name, columns=["n"])
+        assert read.read_all()["n"].to_pylist() == found
+    tables.commit_exact(base, [tables.stage_append(base, rows(foreign=6))])
+    after = tables.commit_exact(base, [staged])
+    for layer in (tables, LanceTables(adapter)):
+        handle = layer.open_at(after.pin)
+        assert sorted(layer.lookup(handle, pa.array(["a", "b", "c", "foreign"]))["n"].to_pylist()) == [1, 3, 5]
+    assert detached(adapter) == []
+
+
+def test_the_file_of_a_view_stays_while_it_is_read_and_goes_afterwards(local):
+    tables = LanceTables(local)
+    base = create(tables, rows(**{f"k{each:03d}": each for each in range(100)}))
+    base = tables.commit_exact(base, [tables.stage_indexes(base, [IndexSpec(column="id", kind="btree", name="i")])])
+    reader = tables.read(base, staged=[tables.stage_append(base, rows(z=1))], order_by_id=True)
+    (of_reader,) = detached(local)
+    for turn in range(10):
+        tables.count_rows(base, staged=[tables.stage_append(base, rows(**{f"y{turn}": 1}))])
+    assert of_reader in detached(local)
+    assert reader.read_all().num_rows == 101
+    del reader
+    tables.close()
+    assert detached(local) == []
+
+
+def test_nothing_is_moved_from_a_table_that_can_be_read(tables, adapter):
+    base = create(tables, rows(a=1))
+    for _ in range(3):
+        tables.commit_exact(base, [tables.stage_append(base, rows(b=2))])
+    assert quarantine_unreadable(adapter, PERSON, None, above=0) == ()
+
+
+# ── what must be durable, on a disk ──────────────────────────────────────────────────────────────────────────────────
+
+
+class Recording(WrappedAdapter):
+    """Notes what is to be made durable, and lets it be done."""
+
+    def __init__(self, inner: StorageAdapter) -> None:
+        super().__init__(inner)
+        self.synced: list[list[str]] = []
+
+    def make_durable(self, files) -> None:
+        kept = list(files)
+        self.synced.append([key.value for key in kept])
+        super().make_durable(kept)
+
+
+def files_below(adapter: LocalAdapter) -> set[str]:
+    return {key.value for key in adapter.list()}
+
+
+def needs_no_sync(name: str) -> bool:
+    return "/_transactions/" in name or name.endswith("latest_version_hint.json")
+
+
+STAGES: dict[str, Callable] = {
+    "append": lambda tables, base: tables.stage_append(base, rows(z=1)),
+    "written": lambda tables, base: tables.stage_append(base, [tables.write_rows(base.pin, rows(z=1), schema=SCHEMA)]),
+    "upsert": lambda tables, base: tables.stage_upsert(base, rows(b=9, z=1)),
+    "overwrite": lambda tables, base: tables.stage_overwrite(base, rows(z=1)),
+    "delete": lambda tables, base: tables.stage_delete_keys(base, pa.array(["a"])),
+    "index": lambda tables, base: tables.stage_indexes(
+        base,
+        [IndexSpec(column="id", kind="btree", name="b"), IndexSpec(column="id", kind="inverted", name="i")],
+    ),
+}
+
+
+@pytest.mark.parametrize("on_branch", [False, True], ids=["main", "branch"])
+@pytest.mark.parametrize("name", STAGES)
+def test_every_file_of_a_write_is_made_durable_before_and_after_its_commit(name, on_branch, local):
+    adapter = Recording(local)
+    tables = LanceTables(adapter)
+    base = create(tables, rows(a=1, b=2, c=3))
+    if on_branch:
+        base = tables.fork(base, "b1")
+    before = files_below(local)
+    staged = STAGES[name](tables, base)
+    written = files_below(local) - before
+    assert written
+    tables.sync_staged([staged])
+    after = tables.commit_exact(base, [staged])
+    committed = files_below(local) - before - written
+    tables.sync_committed([after])
+    first, second = adapter.synced
+    assert set(first) == written
+    assert set(second) == {each for each in committed if not needs_no_sync(each)}
+
+
+@pytest.mark.parametrize("has_delete", [False, True])
+def test_every_file_of_a_promotion_is_made_durable(has_delete, local):
+    adapter = Recording(local)
+    tables = LanceTables(adapter)
+    base = create(tables, rows(a=1, b=2, c=3))
+    foreign = tables.stage_append(base, rows(foreign=6))
+    before = files_below(local)
+    staged = [tables.stage_upsert(base, rows(b=9, z=1))]
+    if has_delete:
+        staged.append(tables.stage_delete_keys(base, pa.array(["a"])))
+    tables.sync_staged(staged)
+    tables.commit_exact(base, [foreign])
+    after = tables.commit_exact(base, staged)
+    tables.sync_committed([after])
+    assert ids(tables, after) == {"a", "b", "c", "z"} - ({"a"} if has_delete else set())
+    synced = {each for some in adapter.synced for each in some}
+    needed = referenced(after, local) - before
+    assert needed <= synced
+    assert f"{PERSON}/{manifest_name(after.pin.version)}" in needed
+
+
+def referenced(handle, local: LocalAdapter) -> set[str]:
+    """The files that a version needs, as its own manifest tells."""
+    found = {f"{PERSON}/{manifest_name(handle.pin.version)}"}
+    for fragment in handle.dataset.get_fragments():
+        found.update(f"{PERSON}/data/{each.path}" for each in fragment.data_files())
+        if fragment.metadata.deletion_file is not None:
+            found.add(f"{PERSON}/{fragment.metadata.deletion_file.path(fragment.fragment_id)}")
+    assert found <= files_below(local)
+    return found
+
+
+def test_every_file_of_a_create_and_of_a_fork_is_made_durable(local):
+    adapter = Recording(local)
+    tables = LanceTables(adapter)
+    staged = tables.stage_create(PERSON, SCHEMA, rows(a=1))
+    tables.sync_staged([staged])
+    base = tables.commit_create(staged)
+    tables.sync_committed([base])
+    before = files_below(local)
+    assert {each for some in adapter.synced for each in some} == {each for each in before if not needs_no_sync(each)}
+    fork = tables.fork(base, "b1")
+    tables.sync_committed([fork])
+    made = files_below(local) - before
+    assert set(adapter.synced[-1]) == {each for each in made if not needs_no_sync(each)}
+    assert f"{PERSON}/_refs/branches/b1.json" in made
+
+
+def test_every_blob_file_is_made_durable(local):
+    adapter = Recording(local)
+    tables = LanceTables(adapter)
+    base = create(tables, schema=BLOBS)
+    before = files_below(local)
+    data = pa.array([b"x" * 200_000, b"y" * 5_000_000, b"", None], pa.large_binary())
+    given = pa.table([pa.array(["a", "b", "c", "d"]), data], schema=BLOBS)
+    for stage in (
+        lambda: tables.stage_append(base, given),
+        lambda: tables.stage_append(base, [tables.write_rows(base.pin, given, schema=BLOBS)]),
+        lambda: tables.stage_upsert(base, given.to_reader()),
+    ):
+        staged = stage()
+        written = files_below(local) - before
+        before |= written
+        assert [each for each in written if each.endswith(".blob")]
+        tables.sync_staged([staged])
+        assert set(adapter.synced[-1]) == written
+
+
+def test_nothing_is_synced_where_tables_are_no_files():
+    adapter = Recording(MemoryAdapter(parse_uri(f"memory://backends-{secrets.token_hex(6)}")))
+    tables = LanceTables(adapter)
+    base = create(tables, rows(a=1))
+    staged = tables.stage_append(base, rows(b=2))
+    tables.sync_staged([staged])
+    tables.sync_committed([tables.commit_exact(base, [staged])])
+    assert adapter.synced == []
+
+
+# ── damage after a loss of power, on a disk ──────────────────────────────────────────────────────────────────────────
+
+
+def path_of(local: LocalAdapter, version: int, branch: str | None = None) -> Path:
+    line = Path(local.root.path) / PERSON / (f"tree/{branch}" if branch else "")
+    return line / manifest_name(version)
+
+
+DAMAGE: dict[str, Callable[[bytes], bytes]] = {
+    "empty": lambda data: b"",
+    "cut": lambda data: data[: len(data) // 2],
+    "zeroed": lambda data: bytes(len(data)),
+    "zeroed inside": lambda data: data[:10] + bytes(len(data) - 40) + data[-30:],
+}
+
+
+def damaged_after(local: LocalAdapter, how: str, *, versions: int, branch: str | None = None):
+    """A table of one pinned version with ``versions`` unpublished ones after it, the last of them damaged."""
+    tables = LanceTables(local)
+    base = create(tables, rows(a=1))
+    if branch is not None:
+        base = tables.fork(base, branch)
+    for _ in range(versions):
+        last = tables.commit_exact(base, [tables.stage_append(base, rows(lost=6))])
+    path = path_of(local, last.pin.version, branch)
+    path.write_bytes(DAMAGE[how](path.read_bytes()))
+    return base.pin, last.pin
+
+
+@pytest.mark.parametrize("branch", [None, "b1"], ids=["main", "branch"])
+@pytest.mark.parametrize("versions", [1, 2])
+@pytest.mark.parametrize("how", DAMAGE)
+def test_a_damaged_version_after_the_pin_does_not_stop_a_commit(how, versions, branch, local, caplog):
+    pin, lost = damaged_after(local, how, versions=versions, branch=branch)
+    tables = LanceTables(local)
+    base = tables.open_at(pin)
+    staged = tables.stage_append(base, rows(b=2))
+    with caplog.at_level(logging.WARNING, logger="omnigraph"):
+        after = tables.commit_exact(base, [staged])
+    fresh = LanceTables(local)
+    assert ids(fresh, fresh.open_at(after.pin)) == {"a", "b"}
+    assert fresh.open_at(after.pin).dataset.read_transaction(after.pin.version).uuid == staged.transaction_id
+    line = f"{PERSON}/tree/{branch}" if branch else PERSON
+    kept = local.key(f"__quarantine/{line}/{manifest_name(lost.version)}")
+    assert local.exists(kept)
+    assert "cannot be read" in caplog.text
+    # The table goes on as if nothing had been.
+    again = fresh.open_at(after.pin)
+    assert ids(fresh, fresh.commit_exact(again, [fresh.stage_append(again, rows(c=3))])) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_only_the_damaged_version_is_moved(how, local):
+    pin, lost = damaged_after(local, how, versions=3)
+    moved = quarantine_unreadable(local, PERSON, None, above=pin.version)
+    assert moved == (f"__quarantine/{PERSON}/{manifest_name(lost.version)}",)
+    assert quarantine_unreadable(local, PERSON, None, above=pin.version) == ()
+    tables = LanceTables(local)
+    for version in range(pin.version, lost.version):
+        assert tables.count_rows(tables.open_at(TablePin(location=PERSON, branch=None, version=version)))
+
+
+@pytest.mark.parametrize("how", DAMAGE)
+def test_opening_the_newest_version_notices_every_damage(how, local):
+    damaged_after(local, how, versions=1)
+    with pytest.raises(StorageError) as caught:
+        open_dataset(place_of(local, PERSON, None), version=None, session=None)
+    assert caught.value.condition is StorageCondition.PERMANENT
+
+
+def test_what_was_moved_before_is_not_overwritten(local):
+    for _ in range(2):
+        pin = TablePin(location=PERSON, branch=None, version=1)
+        tables = LanceTables(local)
+        if not local.exists(local.key(PERSON)):
+            create(tables, rows(a=1))
+        base = tables.open_at(pin)
+        last = tables.commit_exact(base, [tables.stage_append(base, rows(lost=6))])
+        assert last.pin.version == 2
+        path_of(local, 2).write_bytes(b"")
+        quarantine_unreadable(local, PERSON, None, above=1)
+    kept = {key.name for key in local.list(local.key("__quarantine"))}
+    name = Path(manifest_name(2)).name
+    assert kept == {name, f"{name}.2"}
+
+
+@pytest.mark.parametrize("first", [None, {"a": 1}], ids=["empty", "rows"])
+@pytest.mark.parametrize("how", ["empty", "zeroed"])
+def test_a_damaged_first_version_does_not_stop_a_create(how, first, local):
+    create(LanceTables(local), rows(lost=6))
+    path_of(local, 1).write_bytes(DAMAGE[how](path_of(local, 1).read_bytes()))
+    made = create(LanceTables(local), rows(**first) if first else None)
+    fresh = LanceTables(local)
+    assert ids(fresh, fresh.open_at(made.pin)) == set(first or ())
+
+
+def test_a_version_at_or_below_the_known_one_is_never_moved(local):
+    _, lost = damaged_after(local, "empty", versions=1)
+    assert quarantine_unreadable(local, PERSON, None, above=lost.version) == ()
+    assert path_of(local, lost.version).exists()
+
+
+def test_a_version_that_a_newer_lance_wrote_is_not_damaged(local, monkeypatch):
+    pin, lost = damaged_after(local, "empty", versions=1)
+    path_of(local, lost.version).write_bytes(path_of(local, pin.version).read_bytes())
+    from omnigraph.tables import quarantine
+
+    def refuse(place, *, version, session, counted):
+        raise StorageError("flag 2048", condition=StorageCondition.CONFIGURATION)
+
+    monkeypatch.setattr(quarantine, "open_dataset", refuse)
+    assert quarantine_unreadable(local, PERSON, None, above=pin.version) == ()
+
+
+# ── other processes ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+WORKER = """
+import dataclasses, json, pickle, sys
+import pyarrow as pa
+from omnigraph.tables.lance_tables import LanceTables
+
+adapter, pin, schema, name = pickle.loads(bytes.fromhex(sys.stdin.read()))
+ids = pa.array([name + str(each) for each in range(1000)])
+table = pa.table([ids, pa.array(range(1000), pa.int32())], schema=schema)
+print(json.dumps(dataclasses.asdict(LanceTables(adapter).write_rows(pin, table.to_reader(100), schema=schema))))
+"""
+
+
+def test_rows_written_by_other_processes_become_one_version(local):
+    import json
+    import pickle
+
+    from omnigraph.tables.interface import WrittenRows
+
+    tables = LanceTables(local)
+    base = create(tables, rows(a=1))
+    running = []
+    for name in ("p", "q"):
+        given = pickle.dumps((local, base.pin, SCHEMA, name)).hex()
+        running.append(
+            subprocess.Popen(
+                [sys.executable, "-c", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=os.environ
+            )
+        )
+        running[-1].stdin.write(given)
+        running[-1].stdin.close()
+    parts = []
+    for process in running:
+        facts = json.loads(process.stdout.read())
+        assert process.wait(60) == 0
+        process.stdout.close()
+        parts.append(WrittenRows(**{**facts, "fragments": tuple(facts["fragments"])}))
+    with count_table_calls() as counts:
+        after = tables.commit_exact(base, [tables.stage_append(base, parts)])
+    assert counts["commit"] == 1
+    assert tables.count_rows(after) == 2_001
+    assert tables.read_written(parts[1], columns=["id"]).read_all()["id"][0].as_py() == "q0"
+
+
+def test_the_physical_schema_is_what_lance_stores(tables):
+    handle = create(tables, schema=BLOBS)
+    assert handle.dataset.schema.equals(physical_schema(BLOBS), check_metadata=True)
+
+
+def test_keys_of_files_are_keys_of_the_adapter(local):
+    tables = LanceTables(local)
+    staged = tables.stage_create(PERSON, SCHEMA, rows(a=1))
+    assert all(isinstance(each, ObjectKey) and local.exists(each) for each in staged.files)
