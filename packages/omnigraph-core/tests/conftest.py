@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 # Test modules are imported by path; what several of them use has to be found by name.
 sys.path.append(str(Path(__file__).parent / "oracle"))
 sys.path.append(str(Path(__file__).parent / "fuzz"))
+sys.path.append(str(Path(__file__).parent / "write"))
 
 # Machines are shared: neither a slow example nor slow generation is a failure. Hangs are guarded by themselves.
 settings.register_profile("omnigraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])

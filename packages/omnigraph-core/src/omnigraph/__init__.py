@@ -9,12 +9,43 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph.engine.result import Result
+    from omnigraph.graph import Graph, init, open
+    from omnigraph.history.commits import Commit
+    from omnigraph.history.snapshot import Snapshot
     from omnigraph.plan.compiler import explain_query as explain
+    from omnigraph.write.bulk import BulkReceipt, BulkTicket
+    from omnigraph.write.load import LoadProgress, LoadResult
 
 __version__ = "0.1.0"
-__all__ = ["__version__", "explain"]
+__all__ = [
+    "BulkReceipt",
+    "BulkTicket",
+    "Commit",
+    "Graph",
+    "LoadProgress",
+    "LoadResult",
+    "Result",
+    "Snapshot",
+    "__version__",
+    "explain",
+    "init",
+    "open",
+]
 
-_HOME = {"explain": ("omnigraph.plan.compiler", "explain_query")}
+_HOME = {
+    "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
+    "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
+    "Commit": ("omnigraph.history.commits", "Commit"),
+    "Graph": ("omnigraph.graph", "Graph"),
+    "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
+    "LoadResult": ("omnigraph.write.load", "LoadResult"),
+    "Result": ("omnigraph.engine.result", "Result"),
+    "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
+    "explain": ("omnigraph.plan.compiler", "explain_query"),
+    "init": ("omnigraph.graph", "init"),
+    "open": ("omnigraph.graph", "open"),
+}
 
 
 def __getattr__(name: str) -> Any:

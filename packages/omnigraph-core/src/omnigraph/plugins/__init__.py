@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.plugins.backends import find_backend, open_adapter
+from omnigraph.plugins.backends import find_backend, open_adapter, verify_place
 from omnigraph.plugins.hookspecs import hookimpl
 from omnigraph.plugins.manager import (
     Candidate,
@@ -23,4 +23,5 @@ __all__ = [
     "installed_plugins",
     "load_plugins",
     "open_adapter",
+    "verify_place",
 ]

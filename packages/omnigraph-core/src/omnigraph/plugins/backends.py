@@ -27,11 +27,13 @@ def open_adapter(
     options: Mapping[str, Any] | None = None,
     mode: Literal["r", "rw"] = "rw",
     plugins: LoadedPlugins | None = None,
+    verify: bool = True,
 ) -> StorageAdapter:
     """Open the storage behind a URI with the backend that serves its scheme.
 
     With mode ``"r"`` the store is asked nothing yet, and the adapter refuses every change. With ``"rw"`` the endpoint
-    is probed for honest create-if-absent on its first use in this process, and asked whether Lance can commit there.
+    is probed for honest create-if-absent on its first use in this process, and asked whether Lance can commit there;
+    ``verify=False`` leaves that to the caller, who may know the verdict from an earlier time (``verify_place``).
 
     Raises:
         InvalidInputError: the URI, an option or the mode is malformed.
@@ -56,10 +58,9 @@ def open_adapter(
         raise _broken(root, info, backend, f"{type(error).__name__}: {error}") from error
     if not isinstance(adapter, StorageAdapter):
         raise _broken(root, info, backend, f"it made a {type(adapter).__name__} and not a StorageAdapter")
-    if mode == "rw":
+    if mode == "rw" and verify:
         try:
-            verify_honesty(adapter)
-            adapter.check_lance_commits()
+            verify_place(adapter)
         except BaseException:
             # The reason counts, and not what a broken store says to being closed.
             with contextlib.suppress(Exception):
@@ -67,6 +68,16 @@ def open_adapter(
             raise
     adapter.is_read_only = mode == "r"
     return adapter
+
+
+def verify_place(adapter: StorageAdapter) -> None:
+    """Ask whether a graph can be trusted to this place.
+
+    Raises:
+        StorageError: condition ``configuration`` when it cannot.
+    """
+    verify_honesty(adapter)
+    adapter.check_lance_commits()
 
 
 def find_backend(root: StorageUri, plugins: LoadedPlugins) -> tuple[PluginInfo, StorageBackend]:

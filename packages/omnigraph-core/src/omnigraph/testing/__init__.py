@@ -1,4 +1,4 @@
-"""For whoever tests against OmniGraph: the storage contract, fault adapters, races, and real S3 servers.
+"""For whoever tests against OmniGraph: the contracts, faults, races, a model of a graph, and real S3 servers.
 
 Names are loaded when first used: pytest imports this package in every run of every environment that has core.
 """
@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph.testing.faults import CountingAdapter, DelayingAdapter, Fault, FaultyAdapter
+    from omnigraph.testing.graph_contract import GraphContract, GraphPlace, GraphProcessContract, graph_contract_for
+    from omnigraph.testing.invariants import assert_graph_is_whole
+    from omnigraph.testing.model import ModelGraph
     from omnigraph.testing.storage_contract import (
         AtomicRenameContract,
         SharedBetweenProcessesContract,
@@ -26,12 +29,18 @@ _HOME = {
     "DelayingAdapter": "faults",
     "Fault": "faults",
     "FaultyAdapter": "faults",
+    "GraphContract": "graph_contract",
+    "GraphPlace": "graph_contract",
+    "GraphProcessContract": "graph_contract",
+    "ModelGraph": "model",
     "SharedBetweenProcessesContract": "storage_contract",
     "StorageAdapterContract": "storage_contract",
     "StorageRaceContract": "storage_contract",
     "WriteIfMatchContract": "storage_contract",
     "WriteIfMatchRaceContract": "storage_contract",
+    "assert_graph_is_whole": "invariants",
     "contract_for": "storage_contract",
+    "graph_contract_for": "graph_contract",
 }
 
 __all__ = [
@@ -40,12 +49,18 @@ __all__ = [
     "DelayingAdapter",
     "Fault",
     "FaultyAdapter",
+    "GraphContract",
+    "GraphPlace",
+    "GraphProcessContract",
+    "ModelGraph",
     "SharedBetweenProcessesContract",
     "StorageAdapterContract",
     "StorageRaceContract",
     "WriteIfMatchContract",
     "WriteIfMatchRaceContract",
+    "assert_graph_is_whole",
     "contract_for",
+    "graph_contract_for",
 ]
 
 

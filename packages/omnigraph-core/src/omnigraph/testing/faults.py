@@ -1,9 +1,10 @@
-"""Adapters around an adapter: count its calls, delay them, fail them, or lose the answer after the effect.
+"""Faults on purpose: adapters around an adapter, which count, delay, fail or lose the answer; and failpoints.
 
     caller ──> WrappedAdapter._around(verb, key, act) ──> the wrapped adapter's own method
 
 A wrapper delegates method by method, so the wrapped backend's own ways (its rename, its listing) stay in use and what
-is counted is what the backend was asked to do.
+is counted is what the backend was asked to do. What happens at the failpoints of the write path is said by the actions
+of ``failpoint_actions``, which are to be had here too.
 """
 
 from __future__ import annotations
@@ -15,7 +16,44 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 from omnigraph.errors import StorageCondition
-from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter, VersionedObject
+from omnigraph.failpoints import FAILPOINTS
+from omnigraph.storage import ROOT, LanceLocation, ObjectKey, StorageAdapter, VersionedObject
+from omnigraph.testing.failpoint_actions import (
+    FAILPOINTS_VARIABLE,
+    Action,
+    Barrier,
+    Call,
+    FailpointError,
+    Kill,
+    OnNth,
+    Raise,
+    RaiseTimes,
+    arm_from_environment,
+    armed,
+    recorded,
+)
+
+__all__ = [
+    "FAILPOINTS",
+    "FAILPOINTS_VARIABLE",
+    "Action",
+    "Barrier",
+    "Call",
+    "CountingAdapter",
+    "DelayingAdapter",
+    "FailpointError",
+    "Fault",
+    "FaultyAdapter",
+    "Kill",
+    "OnNth",
+    "Raise",
+    "RaiseTimes",
+    "Verb",
+    "WrappedAdapter",
+    "arm_from_environment",
+    "armed",
+    "recorded",
+]
 
 T = TypeVar("T")
 
@@ -55,7 +93,10 @@ class WrappedAdapter(StorageAdapter):
 
     def make_durable(self, files: Iterable[ObjectKey]) -> None:
         kept = tuple(files)
-        self._around("make_durable", kept[0] if kept else ObjectKey(""), lambda: self.inner.make_durable(kept))
+        key = kept[0] if kept else ROOT
+        # A backend turns its own failures into storage errors; so must a failure that is injected in its place.
+        with self._edge("make durable", key):
+            self._around("make_durable", key, lambda: self.inner.make_durable(kept))
 
     def _read(self, key: ObjectKey, limit: int) -> bytes:
         return self._around("read", key, lambda: self.inner._read(key, limit))
@@ -149,6 +190,11 @@ class FaultyAdapter(WrappedAdapter):
         super().__init__(inner)
         self.faults = faults
         self._seen: Counter[int] = Counter()
+
+    def strike(self, *faults: Fault) -> None:
+        """Raise these faults from now on, and none of those before; their counting begins here."""
+        self.faults = faults
+        self._seen.clear()
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.inner, *self.faults), {"is_read_only": self.is_read_only}

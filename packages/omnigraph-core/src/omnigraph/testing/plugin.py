@@ -16,7 +16,13 @@ from typing import Any
 
 import pytest
 
-pytest.register_assert_rewrite("omnigraph.testing.storage_contract")
+CONTRACTS = {
+    "omnigraph.testing.storage_contract": "storage_contract",
+    "omnigraph.testing.graph_contract": "graph_contract",
+}
+"""Where contract classes are defined, and the mark that their clauses get."""
+
+pytest.register_assert_rewrite(*CONTRACTS)
 
 _EVASIONS = ("skip", "skipif", "xfail")
 _FIXED = frozenset({"race", "__test__", "__omnigraph_contract__"})
@@ -29,7 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers",
         "deviates(reason, raises): this backend cannot keep the overridden contract clause; it fails with `raises`.",
     )
-    config.addinivalue_line("markers", "storage_contract: a clause of the storage contract; set by OmniGraph itself.")
+    for mark in CONTRACTS.values():
+        config.addinivalue_line(
+            "markers", f"{mark}: a clause of the {mark.replace('_', ' ')}; set by OmniGraph itself."
+        )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -49,12 +58,13 @@ def pytest_pycollect_makeitem(collector: Any, name: str, obj: object) -> Generat
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark clauses, refuse marks that would hide one, and turn deviations into strict expected failures.
 
-    First among its kind, so that ``-m storage_contract`` selects by what is set here.
+    First among its kind, so that ``-m storage_contract`` and ``-m graph_contract`` select by what is set here.
     """
     for item in items:
         if not _is_clause(item):
             continue
-        item.add_marker("storage_contract")
+        for name in _marks(item):
+            item.add_marker(name)
         evasion = next((mark.name for mark in item.iter_markers() if mark.name in _EVASIONS), None)
         if evasion is not None:
             raise pytest.UsageError(
@@ -88,7 +98,7 @@ def _is_ours(cls: type) -> bool:
     """Whether the class is one of the contract itself: found where it says it was defined, and not only named so."""
     home = sys.modules.get(cls.__module__)
     return (
-        cls.__module__.startswith("omnigraph.testing.storage_contract")
+        any(cls.__module__ == home or cls.__module__.startswith(f"{home}.") for home in CONTRACTS)
         and "__omnigraph_contract__" in dir(cls)
         and getattr(home, cls.__name__, None) is cls
     )
@@ -97,6 +107,13 @@ def _is_ours(cls: type) -> bool:
 def _is_clause(item: pytest.Item) -> bool:
     cls = getattr(item, "cls", None)
     return cls is not None and _is_contract(cls)
+
+
+def _marks(item: pytest.Item) -> set[str]:
+    """The marks of the contracts that a clause is of: of a class that runs two, those of the one that has it."""
+    name = getattr(item, "originalname", item.name)
+    homes = [base.__module__ for base in getattr(item, "cls", object).__mro__ if _is_ours(base) and name in vars(base)]
+    return {mark for home, mark in CONTRACTS.items() if any(each.startswith(home) for each in homes)}
 
 
 def _hollowed_clauses(cls: type) -> Iterator[str]:

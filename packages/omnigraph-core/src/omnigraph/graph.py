@@ -1,0 +1,301 @@
+"""``Graph``: what a user holds. Each method says what it does and hands it to the layer that does it.
+
+    init(uri, schema=...) ──┐
+                            ├──> Graph ── load, export, table, snapshot, commits, bulk
+    open(uri, mode=...) ────┘
+
+A graph is safe to share between threads. It holds no locks and no open files; ``close`` lets go of connections.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Literal, Self
+
+from omnigraph.engine.export import export_lines
+from omnigraph.engine.result import Result
+from omnigraph.engine.type_names import find_type, select_types
+from omnigraph.errors import InvalidInputError, ReadOnlyError
+from omnigraph.history.commits import Commit
+from omnigraph.history.repository import Repository, SnapshotLike
+from omnigraph.history.schemas import GraphSchema
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.lang.decode import read_source
+from omnigraph.plugins import open_adapter
+from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
+from omnigraph.write.init import init_graph
+from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
+from omnigraph.write.opening import open_repository, repository_at
+from omnigraph.write.records import LoadInput
+
+
+def init(
+    uri: str | Path,
+    *,
+    schema: str | Path,
+    actor: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> Graph:
+    """Make a graph at a place that has none, and open it for reading and writing.
+
+    Args:
+        uri: a directory, ``s3://bucket/prefix``, ``memory://name``, or what an installed plugin serves.
+        schema: the text of a schema, or the path of a ``.pg`` file.
+        actor: who makes it, and who writes through this handle unless a call says otherwise.
+        options: what the backend needs beside the URI; see ``omnigraph plugins``.
+        force: go on although an init that was cut off left its claim here.
+
+    Raises:
+        CompileError: the schema is wrong; every mistake is told, and nothing was written.
+        AlreadyExistsError: there is a graph, or another init is under way.
+    """
+    text = _schema_text(schema)
+    adapter = open_adapter(uri, options=options)
+    try:
+        repository = repository_at(adapter)
+        init_graph(repository, text, actor=actor, force=force)
+    except BaseException:
+        adapter.close()
+        raise
+    return Graph(repository, actor=actor)
+
+
+def open(
+    uri: str | Path,
+    *,
+    mode: Literal["r", "rw"] = "rw",
+    actor: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Graph:
+    """Open a graph; with mode ``"r"`` nothing is written, whatever happens.
+
+    Raises:
+        NotFoundError: there is no graph.
+        FormatError: it is of another format, or damaged.
+    """
+    return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
+
+
+class Graph:
+    """One open graph.
+
+    Attributes:
+        actor: who writes through this handle; kept with each commit.
+    """
+
+    def __init__(self, repository: Repository, *, actor: str | None = None) -> None:
+        self._repository = repository
+        self.actor = actor
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.uri} mode={self.mode!r}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def uri(self) -> str:
+        """Where the graph is, without credentials."""
+        return str(self._repository.adapter.root)
+
+    @property
+    def mode(self) -> Literal["r", "rw"]:
+        return "r" if self._repository.adapter.is_read_only else "rw"
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of main, as it was when this handle last looked."""
+        return Schema(self._repository.snapshot(self._repository.known()).schema)
+
+    @property
+    def commits(self) -> Commits:
+        """The history of the graph."""
+        return Commits(self._repository)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def load(
+        self,
+        data: LoadInput,
+        mode: str,
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        load_id: str | None = None,
+        progress: Callable[[LoadProgress], None] | None = None,
+    ) -> LoadResult:
+        """Load records as one commit: all of them, or none.
+
+        Args:
+            data: a path of a JSONL file, JSONL text or bytes, a file, an iterable of dicts of the same form, or Arrow
+                data by type: ``{"Film": table}``.
+            mode: ``append``: ids must be new. ``merge``: rows of equal id are replaced whole. ``overwrite``: what is
+                loaded is all there is of its types.
+            branch: the branch to load to.
+            actor: who loads, where it is not who opened the graph.
+            load_id: names this load; repeating it under the same name does nothing.
+            progress: is called as the load goes on.
+
+        Raises:
+            InvalidInputError: records that are no rows of the schema, with file and line, up to 100 of them.
+            ConstraintError: rows that break a rule of the schema, told the same way.
+            ConflictError: the graph moved on while an overwrite was under way.
+            NotFoundError: there is no such branch.
+        """
+        self._check_writable()
+        request = LoadRequest(
+            mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id, progress=progress
+        )
+        return load(self._repository, data, request)
+
+    def bulk(
+        self, types: Sequence[str] | None = None, *, branch: str = "main", load_id: str | None = None
+    ) -> BulkTicket:
+        """A ticket by which other processes write rows of these types, by default of all; see ``bulk_publish``."""
+        self._check_writable()
+        declared = self._repository.snapshot(self._repository.newest(branch)).schema.tables
+        return make_ticket(self._repository, select_types(declared, types), branch=branch, load_id=load_id)
+
+    def bulk_publish(
+        self,
+        receipts: Sequence[BulkReceipt | str],
+        mode: str = "append",
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        load_id: str | None = None,
+    ) -> LoadResult:
+        """Publish what tickets of one load wrote, as one commit. Raises as ``load``."""
+        self._check_writable()
+        request = LoadRequest(mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id)
+        return publish_receipts(self._repository, receipts, request)
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def snapshot(self, branch: str = "main", *, at: SnapshotLike | None = None) -> Snapshot:
+        """A branch as it is now, or as it was at a commit id or a manifest version; costs nothing to keep.
+
+        Raises:
+            NotFoundError: there is no such branch, commit or version.
+        """
+        return self._repository.snapshot_of(branch, at)
+
+    def table(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        branch: str = "main",
+        snapshot: SnapshotLike | None = None,
+    ) -> Result:
+        """All rows of one type, in no order; ``node:Film`` and ``edge:Film`` tell types of one name apart.
+
+        Raises:
+            NotFoundError: there is no such type, branch, commit or version.
+            InvalidInputError: the type has no such column.
+        """
+        seen = self._repository.snapshot_of(branch, snapshot)
+        target = find_type(seen.schema.tables, type_name)
+        missing = sorted(set(columns or ()) - set(target.schema.names))
+        if missing:
+            raise InvalidInputError(
+                f"{target.name} has no column {missing[0]!r}.",
+                help=f"It has: {', '.join(target.schema.names)}.",
+                details={"type": target.key, "columns": missing},
+            )
+        tables = self._repository.tables
+        rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
+        named = None if snapshot is None else seen.commit.id
+        return Result(rows, branch=seen.branch.name, commit_id=seen.commit.id, snapshot=named)
+
+    def export(
+        self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
+    ) -> Iterator[str]:
+        """One branch as JSONL, line by line without the line ends, in an order that depends on content only.
+
+        Raises:
+            NotFoundError: there is no such type, branch, commit or version.
+        """
+        seen = self._repository.snapshot_of(branch, snapshot)
+        return export_lines(seen, self._repository.tables, types=types)
+
+    def refresh(self) -> Commit:
+        """Look at the graph as it is now; the newest commit of main."""
+        self._repository.forget()
+        return self._repository.newest().state.head
+
+    def close(self) -> None:
+        """Let go of connections; the graph may not be used afterwards."""
+        self._repository.tables.close()
+        self._repository.adapter.close()
+
+    def _check_writable(self) -> None:
+        if self.mode == "r":
+            raise ReadOnlyError(
+                f"{self.uri} was opened for reading.", uri=self.uri, help='Open it with mode="rw" to change it.'
+            )
+
+
+class Commits:
+    """The commits of a graph."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def list(self, branch: str = "main", *, actor: str | None = None, limit: int | None = None) -> list[Commit]:
+        """What led to the newest state of a branch, newest first.
+
+        Args:
+            branch: the branch.
+            actor: only commits of this actor.
+            limit: at most so many.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidInputError(f"{limit} is no number of commits.", help="Give 0 or more, or leave it out.")
+        found = (each for each in self._repository.newest(branch).commits() if actor in (None, each.actor))
+        return [each for _, each in zip(range(limit), found, strict=False)] if limit is not None else [*found]
+
+    def show(self, commit_id: str) -> Commit:
+        """The commit of this id.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return self._repository.find_commit(commit_id)
+
+
+class Schema:
+    """The schema of an open graph."""
+
+    def __init__(self, schema: GraphSchema) -> None:
+        self._schema = schema
+
+    @property
+    def text(self) -> str:
+        """The text as it was given."""
+        return self._schema.source
+
+    @property
+    def digest(self) -> str:
+        """Names this schema, identities included."""
+        return self._schema.digest
+
+
+def _schema_text(schema: str | Path) -> str:
+    if not isinstance(schema, Path):
+        return schema
+    try:
+        return read_source(schema).text
+    except OSError as error:
+        raise InvalidInputError(
+            f"The schema {schema} could not be read: {error.strerror}.",
+            help="Give the path of a .pg file, or its text.",
+        ) from error

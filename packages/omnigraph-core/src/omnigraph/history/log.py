@@ -1,0 +1,218 @@
+"""``ManifestLog``: the manifest of one branch at one version, and the state that it amounts to.
+
+    open_manifest ──> ManifestLog ── stage(rows) ──> StagedVersion ── publish ──> ManifestLog, or LogConflictError
+
+A log never changes: who holds one reads its state without a request, asks ``is_newest`` for the price of one, and
+publishes on it or learns that another came first. Publishing one staged version again has no second effect, which is
+how a lost answer is settled. The format stamp is checked wherever a version is opened.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.errors import FormatError, InternalError, NotFoundError, StorageCondition, StorageError
+from omnigraph.history.branches import MAIN, BranchRef
+from omnigraph.history.commits import Commit
+from omnigraph.history.layout import HISTORY_KEY, next_layout
+from omnigraph.history.rows import MANIFEST_COLUMNS, ManifestRow, damaged, rows_from_arrow, rows_to_arrow
+from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
+from omnigraph.history.state import GraphState, head_row
+from omnigraph.tables.log import LogStore, LogTable, StagedFragments
+
+MANIFEST: Final = "__manifest"
+ENDPOINT_KEY: Final = "omnigraph:endpoint"
+"""Schema metadata: the store that was found honest when the graph was made."""
+
+COMMIT_PROPERTY: Final = "omnigraph.commit"
+"""Transaction property that names the commit which a version of a table or of the manifest belongs to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StagedVersion:
+    """A version that is written, durable and not published.
+
+    Attributes:
+        commit: its head.
+        keep: positions of the fragments that it takes over.
+        fragments: those that are new.
+        transaction_id: tells this publish from every other one.
+    """
+
+    commit: Commit
+    state: GraphState
+    keep: tuple[int, ...] = ()
+    fragments: StagedFragments
+    metadata: Mapping[str, str]
+    transaction_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ManifestLog:
+    """One version of a branch's manifest."""
+
+    branch: BranchRef
+    table: LogTable
+    state: GraphState
+
+    @property
+    def version(self) -> int:
+        return self.state.version
+
+    def is_newest(self) -> bool:
+        """Whether nothing was published after this version; one request."""
+        return self.table.latest_version() == self.version
+
+    def commits(self) -> tuple[Commit, ...]:
+        """Every commit that this version knows, newest first; reads the history."""
+        older = rows_from_arrow(self.table.read(range(_history_fragments(self.table))))
+        found = {each.id: each for each in (*map(Commit.of_row, older), *self.state.recent)}
+        return tuple(sorted(found.values(), key=lambda each: each.order, reverse=True))
+
+    def commits_since(self, version: int) -> tuple[Commit, ...]:
+        """The commits after a manifest version, newest first; reads the history only for one that is long past."""
+        if version >= self.state.recent[0].manifest_version - 1:
+            return tuple(each for each in reversed(self.state.recent) if each.manifest_version > version)
+        return tuple(each for each in self.commits() if each.manifest_version > version)
+
+    def find_commit(self, commit_id: str) -> Commit | None:
+        """The commit of this id, if this version knows it; reads the history only for an old one."""
+        for commit in self.state.recent:
+            if commit.id == commit_id:
+                return commit
+        return next((each for each in self.commits() if each.id == commit_id), None)
+
+    def stage(self, commit: Commit, rows: Sequence[ManifestRow]) -> StagedVersion:
+        """Write the next version: this state, changed by the rows, with the commit as its head. Nobody sees it yet.
+
+        Args:
+            commit: its manifest version is this one's plus one.
+            rows: pins that move, tables that appear, the schema; all with that version as ``seq``.
+
+        Raises:
+            FormatError: the rows contradict the state; nothing was written.
+            StorageError: it could not be written.
+        """
+        news = (*rows, commit.to_row(), head_row(commit, self.branch.incarnation))
+        version = self.version + 1
+        for row in news:
+            row.check()
+            if row.seq != version:
+                raise InternalError(f"A row of version {row.seq} cannot be published as version {version}.")
+        history = self.table.fragment_rows[: _history_fragments(self.table)]
+        layout = next_layout(history, len(self.state.recent) + 1)
+        moved = [each.to_row() for each in self.state.recent] if layout.moves else []
+        state = self.state.advanced(news, version, forgetting=[row.object_id for row in moved])
+        new = [rows_to_arrow(state.rows)]
+        if layout.moves:
+            new.insert(0, pa.concat_tables([self.table.read(layout.merge), rows_to_arrow(moved)]))
+        return StagedVersion(
+            commit=commit,
+            state=state,
+            keep=layout.keep,
+            fragments=self.table.stage(new),
+            metadata=self.table.metadata | {HISTORY_KEY: str(layout.history_fragments)},
+            transaction_id=str(uuid.uuid4()),
+        )
+
+    def publish(self, staged: StagedVersion) -> ManifestLog:
+        """Make a staged version the next one, by compare-and-swap. Not yet synced.
+
+        Raises:
+            LogConflictError: another publish came first.
+            LogRefusedError: the system refused it; nothing happened.
+            StorageError: it is not known whether this one happened; the same again has no second effect.
+        """
+        table = self.table.publish(
+            keep=staged.keep,
+            staged=staged.fragments,
+            metadata=staged.metadata,
+            transaction_id=staged.transaction_id,
+            properties={COMMIT_PROPERTY: staged.commit.id},
+        )
+        return ManifestLog(self.branch, table, staged.state)
+
+
+def open_manifest(logs: LogStore, branch: BranchRef = MAIN, *, version: int | None = None) -> ManifestLog:
+    """The manifest of a branch, by default at its newest version: a listing, its description and one small file.
+
+    Raises:
+        NotFoundError: there is no graph here, or no such version of it.
+        FormatError: another format, or damaged.
+        StorageError: it could not be read.
+    """
+    uri = str(logs.adapter.root)
+    try:
+        table = logs.open(MANIFEST, branch=branch.physical, version=version)
+    except StorageError as error:
+        if error.condition is not StorageCondition.NOT_FOUND:
+            raise
+        if version is None:
+            raise NotFoundError(
+                f"There is no graph at {uri}.",
+                help="Make one: omnigraph init --schema SCHEMA.pg URI, or omnigraph.init(uri, schema=...).",
+                details={"uri": uri},
+            ) from error
+        raise NotFoundError(
+            f"{uri} has no manifest version {version} on {branch.name}: it was never made, or has been reclaimed.",
+            help="List what there is: omnigraph commit list.",
+            details={"uri": uri, "manifest_version": version},
+        ) from error
+    check_stamp(table.metadata, uri)
+    if [(each.name, each.type) for each in table.schema] != [(each.name, each.type) for each in MANIFEST_COLUMNS]:
+        raise damaged(f"its columns are {', '.join(f'{each.name} {each.type}' for each in table.schema)}")
+    state_fragments = range(_history_fragments(table), len(table.fragment_rows))
+    return ManifestLog(branch, table, GraphState.of(rows_from_arrow(table.read(state_fragments)), table.version))
+
+
+def stage_manifest(logs: LogStore, commit: Commit, rows: Sequence[ManifestRow]) -> StagedVersion:
+    """The first version of a graph, written: every table, the schema and the first commit. Nothing exists yet.
+
+    Raises:
+        LogConflictError: there is a graph already.
+        StorageError: it could not be written.
+    """
+    everything = (*rows, commit.to_row(), head_row(commit, MAIN.incarnation))
+    state = GraphState.of(everything, commit.manifest_version)
+    return StagedVersion(
+        commit=commit,
+        state=state,
+        fragments=logs.stage_create(MANIFEST, rows_to_arrow(state.rows)),
+        metadata={STAMP_KEY: str(STAMP), HISTORY_KEY: "0", ENDPOINT_KEY: logs.adapter.endpoint},
+        transaction_id=str(uuid.uuid4()),
+    )
+
+
+def create_manifest(logs: LogStore, staged: StagedVersion) -> ManifestLog:
+    """Make a graph of its staged first version, in one step. Not yet synced.
+
+    Raises:
+        LogConflictError: there is a graph already.
+        LogRefusedError: the system refused it; nothing happened.
+        StorageError: it is not known whether it was made.
+    """
+    table = logs.create(
+        MANIFEST,
+        schema=MANIFEST_COLUMNS.with_metadata(dict(staged.metadata)),
+        staged=staged.fragments,
+        transaction_id=staged.transaction_id,
+        properties={COMMIT_PROPERTY: staged.commit.id},
+    )
+    return ManifestLog(MAIN, table, staged.state)
+
+
+def _history_fragments(table: LogTable) -> int:
+    raw = table.metadata.get(HISTORY_KEY, "")
+    # int() would take digits of other scripts, and str.isdigit() digits that int() does not take.
+    if not (raw.isascii() and raw.isdigit() and len(raw) < 10) or int(raw) >= len(table.fragment_rows):
+        raise FormatError(
+            "The graph's manifest does not say which of its fragments are history.",
+            help="Open an older commit, or restore the graph from a copy.",
+            details={"found": raw},
+        )
+    return int(raw)

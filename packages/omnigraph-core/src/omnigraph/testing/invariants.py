@@ -1,0 +1,90 @@
+"""What holds of every graph after every step, whatever happened before; each failure says which of it does not.
+
+``assert_graph_is_whole`` reads the whole graph through its front door, so it is for graphs of tests. It raises
+``AssertionError`` by itself, so that it works the same outside pytest and under ``python -O``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+from omnigraph.schema import EdgeType, compile_schema
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+
+RECOVERY: Final = "__recovery"
+CLAIM: Final = "__init_claim.json"
+
+
+def assert_graph_is_whole(graph: Graph, *, is_settled: bool = True) -> None:
+    """Every type opens and has the rows that the manifest says, ends of edges exist, and history is one line.
+
+    Args:
+        graph: open, and written by nobody meanwhile.
+        is_settled: whether no write was cut off since the graph was last settled: then no sidecar and no claim lies
+            there. Recovery from what was cut off is not tried.
+    """
+    problems = [*_history_problems(graph), *_row_problems(graph)]
+    if is_settled:
+        problems += _leftovers(graph)
+    if problems:
+        raise AssertionError(f"{graph.uri} is not whole: {'; '.join(problems)}")
+
+
+def _history_problems(graph: Graph) -> list[str]:
+    commits = graph.commits.list()
+    problems = []
+    parents = [each.id for each in commits[1:]]
+    if [each.parent_id for each in commits] != [*parents, None]:
+        problems.append(f"history is no line: {[(each.id, each.parent_id) for each in commits]}")
+    versions = [each.manifest_version for each in commits]
+    if versions != list(range(len(commits), 0, -1)):
+        problems.append(f"manifest versions have gaps: {versions}")
+    if graph.snapshot().commit.id != commits[0].id:
+        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {graph.snapshot().commit.id}")
+    return problems
+
+
+def _row_problems(graph: Graph) -> list[str]:
+    snapshot = graph.snapshot()
+    problems = []
+    ids: dict[str, Counter[str]] = {}
+    for each in snapshot.to_dict()["types"]:
+        key = f"{each['kind']}:{each['name']}"
+        ids[key] = Counter(row["id"] for row in graph.table(key, columns=["id"], snapshot=snapshot))
+        if ids[key].total() != each["count"]:
+            problems.append(f"{key} has {ids[key].total()} rows, and the manifest says {each['count']}")
+        twice = sorted(name for name, count in ids[key].items() if count > 1)
+        if twice:
+            problems.append(f"{key} has ids twice: {twice[:5]}")
+    exported: dict[str, Counter[str]] = {key: Counter() for key in ids}
+    edges = compile_schema(graph.schema.text).edges
+    for line in graph.export(snapshot=snapshot):
+        record = json.loads(line)
+        key = f"node:{record['type']}" if "type" in record else f"edge:{record['edge']}"
+        exported[key][record["data"]["id"]] += 1
+        if "edge" in record:
+            problems += _end_problems(edges[record["edge"]], record, ids)
+    problems += [f"{key} is exported otherwise than it is read" for key in ids if exported[key] != ids[key]]
+    return problems
+
+
+def _end_problems(edge: EdgeType, record: dict[str, Any], ids: dict[str, Counter[str]]) -> list[str]:
+    ends = {"from": f"node:{edge.source}", "to": f"node:{edge.target}"}
+    return [
+        f"the edge {edge.name} {record['data']['id']} has no {side}: {record[side]}"
+        for side, key in ends.items()
+        if record[side] not in ids[key]
+    ]
+
+
+def _leftovers(graph: Graph) -> list[str]:
+    # The control objects of a graph are not part of its front door, and this is the one look behind it.
+    adapter = graph._repository.adapter  # noqa: SLF001
+    left = [adapter.uri(key) for key in adapter.list_dir(adapter.key(RECOVERY))]
+    if adapter.read_if_exists(adapter.key(CLAIM)) is not None:
+        left.append(adapter.uri(adapter.key(CLAIM)))
+    return [f"left behind: {each}" for each in left]

@@ -1,0 +1,258 @@
+"""``ModelGraph``: a graph as plain dicts, with the verbs of a real one; the oracle of random tests.
+
+    records ── load(mode) ──> the next state, or ModelRefusalError and the state before
+
+It says again, row by row and without any table, what a load means: which ids rows get, which rows a mode keeps, and
+what is refused. It is slow and small on purpose. Values are kept as they are given, so give them as an export spells
+them; only the rules about rows are modelled, not how values are parsed.
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, Literal
+
+from omnigraph.schema import Catalog, Check, EdgeType, NodeType, Range, Unique
+
+Mode = Literal["append", "merge", "overwrite"]
+Record = Mapping[str, Any]
+
+FRESH: Final = "fresh:"
+"""Begins the ids that the model gives where a real graph gives ULIDs."""
+
+
+class ModelRefusalError(Exception):
+    """The load breaks a rule; the model is as it was before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRow:
+    """A node, or with ``source`` and ``target`` an edge.
+
+    Attributes:
+        values: every property of its type, absent ones as None.
+        is_named: whether the record or its key gave the id.
+    """
+
+    id: str
+    values: Mapping[str, Any]
+    source: str | None = None
+    target: str | None = None
+    is_named: bool = True
+
+    def column(self, name: str) -> Any:
+        return {"src": self.source, "dst": self.target}.get(name) if name in ("src", "dst") else self.values[name]
+
+
+@dataclass(slots=True)
+class ModelGraph:
+    """The rows of every type, by key of the type (``node:Film``) and id."""
+
+    catalog: Catalog
+    rows: dict[str, dict[str, ModelRow]] = field(default_factory=dict)
+    _fresh: Iterator[int] = field(default_factory=itertools.count, repr=False)
+
+    def __post_init__(self) -> None:
+        for key, _ in self._types():
+            self.rows.setdefault(key, {})
+
+    def load(self, records: Iterable[Record], mode: Mode) -> None:
+        """Take records in the form of loader lines, as decoded JSON.
+
+        Raises:
+            ModelRefusalError: they break a rule.
+        """
+        batch: dict[str, list[ModelRow]] = {}
+        for record in records:
+            key, row = self._row(record)
+            batch.setdefault(key, []).append(row)
+        for key, rows in batch.items():
+            self._check_values(key, rows)
+            self._check_within_batch(key, rows, mode)
+        after = dict(self.rows)
+        for key, rows in batch.items():
+            after[key] = self._next_image(key, rows, mode)
+        for key in batch:
+            self._check_unique(key, after[key])
+        self._check_endpoints(after)
+        for key in batch:
+            self._check_cardinality(key, after)
+        self.rows = after
+
+    def content(self) -> dict[str, Counter[str]]:
+        """What a graph holds, in a form that can be compared; rows whose ids were not named are compared without."""
+        return {key: Counter(_spelled(row) for row in rows.values()) for key, rows in self.rows.items()}
+
+    # ── one record ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _row(self, record: Record) -> tuple[str, ModelRow]:
+        data = dict(record.get("data", {}))
+        given = data.pop("id", None)
+        name = record.get("type") or record["edge"]
+        owner = self.catalog.nodes[name] if "type" in record else self.catalog.edges[name]
+        values = {each: data.pop(each, None) for each in owner.by_name}
+        if data:
+            raise ModelRefusalError(f"unknown input field {sorted(data)}")
+        derived = _key_id(owner, values) if isinstance(owner, NodeType) else None
+        if derived is not None and given not in (None, derived):
+            raise ModelRefusalError(f"id {given!r} is not that of the key")
+        identifier = derived or given
+        row = ModelRow(
+            id=identifier or f"{FRESH}{next(self._fresh)}",
+            values=values,
+            source=record.get("from"),
+            target=record.get("to"),
+            is_named=identifier is not None,
+        )
+        return f"{'node' if 'type' in record else 'edge'}:{name}", row
+
+    def _check_values(self, key: str, rows: list[ModelRow]) -> None:
+        owner = self._type(key)
+        for row in rows:
+            for name, property_ in owner.by_name.items():
+                value = row.values[name]
+                if value is None and not property_.type.is_nullable:
+                    raise ModelRefusalError(f"{key}.{name} is required")
+                allowed = property_.type.enum_values
+                items = value if isinstance(value, list) else [value]
+                if allowed is not None and any(item is not None and item not in allowed for item in items):
+                    raise ModelRefusalError(f"{key}.{name} has the values {allowed}")
+            for rule in owner.constraints:
+                if isinstance(rule, Range | Check) and not _passes(rule, row.values[rule.property]):
+                    raise ModelRefusalError(f"{key}.{rule.property}: {rule}")
+
+    # ── one type ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _check_within_batch(self, key: str, rows: list[ModelRow], mode: Mode) -> None:
+        owner = self._type(key)
+        is_keyed = isinstance(owner, NodeType) and bool(owner.key)
+        ids = [row.id for row in rows]
+        if len(set(ids)) < len(ids) and (is_keyed or mode != "merge"):
+            raise ModelRefusalError(f"{key}: one id twice")
+        self._check_tuples(key, rows)
+
+    def _next_image(self, key: str, rows: list[ModelRow], mode: Mode) -> dict[str, ModelRow]:
+        stored = self.rows[key]
+        if mode == "overwrite":
+            return {row.id: row for row in rows}
+        if mode == "merge":
+            return {**stored, **{row.id: row for row in (self._upserted(key, row) for row in rows)}}
+        twice = [row.id for row in rows if row.id in stored]
+        if twice:
+            raise ModelRefusalError(f"{key} already has the ids {twice}")
+        return {**stored, **{row.id: row for row in rows}}
+
+    def _upserted(self, key: str, row: ModelRow) -> ModelRow:
+        """An edge without an id takes the place of the one that has its unique tuple of ends, if there is one."""
+        ends = next((rule for rule in _uniques(self._type(key)) if {"src", "dst"} <= set(rule.columns)), None)
+        if row.is_named or ends is None:
+            return row
+        held = _tuple(row, ends)
+        for other in self.rows[key].values():
+            if held is not None and _tuple(other, ends) == held:
+                return replace(row, id=other.id, is_named=other.is_named)
+        return row
+
+    def _check_unique(self, key: str, image: Mapping[str, ModelRow]) -> None:
+        self._check_tuples(key, image.values())
+
+    def _check_tuples(self, key: str, rows: Iterable[ModelRow]) -> None:
+        kept = list(rows)
+        for rule in _uniques(self._type(key)):
+            held = [each for each in (_tuple(row, rule) for row in kept) if each is not None]
+            if len(set(held)) < len(held):
+                raise ModelRefusalError(f"@unique violation on {key}.{rule.columns}")
+
+    # ── the whole graph ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    def _check_endpoints(self, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
+        for name, edge in self.catalog.edges.items():
+            for row in after[f"edge:{name}"].values():
+                if row.source not in after[f"node:{edge.source}"] or row.target not in after[f"node:{edge.target}"]:
+                    raise ModelRefusalError(f"edge:{name} {row.id}: an end is missing")
+
+    def _check_cardinality(self, key: str, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
+        edge = self._type(key)
+        if not isinstance(edge, EdgeType):
+            return
+        before, image = self.rows[key], after[key]
+        changed = [row for row in before.values() if image.get(row.id) != row]
+        written = [row for row in image.values() if before.get(row.id) != row]
+        counts = Counter(row.source for row in image.values())
+        for source in {row.source for row in (*changed, *written)} & set(after[f"node:{edge.source}"]):
+            most = edge.cardinality.maximum
+            if counts[source] < edge.cardinality.minimum or (most is not None and counts[source] > most):
+                raise ModelRefusalError(f"@card violation on {key}: {source} has {counts[source]}")
+
+    def _types(self) -> Iterator[tuple[str, NodeType | EdgeType]]:
+        yield from ((f"edge:{name}", edge) for name, edge in self.catalog.edges.items())
+        yield from ((f"node:{name}", node) for name, node in self.catalog.nodes.items())
+
+    def _type(self, key: str) -> NodeType | EdgeType:
+        kind, _, name = key.partition(":")
+        return self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
+
+
+def content_of_export(lines: Iterable[str], model: ModelGraph) -> dict[str, Counter[str]]:
+    """What a real graph holds, by its export, in the form of ``ModelGraph.content``.
+
+    A row of the export counts as named if the model has a row of that id whose id was named.
+    """
+    found: dict[str, Counter[str]] = {key: Counter() for key in model.rows}
+    for line in lines:
+        record = json.loads(line)
+        key = f"node:{record['type']}" if "type" in record else f"edge:{record['edge']}"
+        values = dict(record["data"])
+        identifier = values.pop("id")
+        known = model.rows[key].get(identifier)
+        row = ModelRow(
+            id=identifier,
+            values=values,
+            source=record.get("from"),
+            target=record.get("to"),
+            is_named=known is not None and known.is_named,
+        )
+        found[key][_spelled(row)] += 1
+    return found
+
+
+def _spelled(row: ModelRow) -> str:
+    facts = {"id": row.id if row.is_named else None, "from": row.source, "to": row.target, **row.values}
+    return json.dumps(facts, ensure_ascii=False, sort_keys=True)
+
+
+def _key_id(node: NodeType, values: Mapping[str, Any]) -> str | None:
+    """The id that follows from the key; None for a type without one. A missing key value is refused elsewhere."""
+    if not node.key:
+        return None
+    parts = [_canonical(values[name]) for name in node.key]
+    return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
+
+
+def _canonical(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _uniques(owner: NodeType | EdgeType) -> list[Unique]:
+    return [rule for rule in owner.constraints if isinstance(rule, Unique)]
+
+
+def _tuple(row: ModelRow, rule: Unique) -> tuple[str, ...] | None:
+    """The values that must not occur twice; None when one of them is null, which exempts the row."""
+    values = [row.column(name) for name in rule.columns]
+    return None if any(value is None for value in values) else tuple(_canonical(value) for value in values)
+
+
+def _passes(rule: Range | Check, value: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(rule, Check):
+        # Only for patterns that Python and Rust read alike.
+        return re.search(rule.pattern, value) is not None
+    least, most = rule.minimum, rule.maximum
+    return (least is None or value >= least) and (most is None or value <= most)

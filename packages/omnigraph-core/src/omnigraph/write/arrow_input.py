@@ -1,0 +1,221 @@
+"""Arrow data by type name becomes rows of these types, batch by batch, without a copy where types agree.
+
+A table, a batch, a reader or a data frame is read as a stream. Its columns are the properties by name, ``id`` where
+ids are given, and for an edge type ``src`` and ``dst``, or ``from`` and ``to``. What is wrong with the columns is told
+once, what is wrong with rows by their ordinal, from 1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.errors import InvalidInputError
+from omnigraph.history.schemas import GraphSchema, TypeTable
+from omnigraph.lang.diagnostics import closest, listed
+from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.write.columns import FittedColumn, Misfits, fit_column
+from omnigraph.write.envelopes import EnvelopeReader
+from omnigraph.write.numpy_views import Lines, true_rows
+from omnigraph.write.problems import Problem, ProblemLog
+from omnigraph.write.reasons import Misfit, Reason
+from omnigraph.write.sources import ArrowSource
+from omnigraph.write.typed_rows import (
+    Fault,
+    TypedRows,
+    batch_of,
+    check_given_ids,
+    describe,
+    missing_text,
+    report_faults,
+)
+
+_ID: Final = ValueType(Scalar.STRING)
+_ENDS: Final = {"src": ("src", "from"), "dst": ("dst", "to")}
+"""What the columns of the two ends may be called."""
+
+
+def read_arrow(
+    source: ArrowSource, schema: GraphSchema, problems: ProblemLog, *, chunk_rows: int, chunk_bytes: int
+) -> Iterator[TypedRows]:
+    """The rows of all types, one type after another, in batches within both bounds where a single row is."""
+    for name, data in source.data.items():
+        try:
+            target = _find_target(name, schema)
+        except Misfit as misfit:
+            problems.add(Problem(reason=misfit.reason, message=misfit.text))
+            continue
+        reader = _open_stream(name, data)
+        layout = _lay_out(target, reader.schema, problems)
+        if layout is None:
+            continue
+        ordinal = 1
+        for batch in _cut_batches(reader, name, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes):
+            try:
+                rows = _read_batch(layout, batch, ordinal, problems)
+            except Misfit as misfit:
+                # The type of a column is that of all batches: nothing else can be learned from them.
+                problems.add(_column_problem(target, misfit))
+                break
+            ordinal += batch.num_rows
+            if rows is not None:
+                yield rows
+
+
+def _find_target(name: str, schema: GraphSchema) -> TypeTable:
+    envelopes = EnvelopeReader(schema)
+    kind, colon, bare = name.partition(":")
+    if colon and kind in ("node", "edge"):
+        return envelopes.find_node(bare) if kind == "node" else envelopes.find_edge(bare)
+    edge = schema.catalog.find_edge(name)
+    if name in schema.catalog.nodes:
+        if edge is not None and edge.name == name:
+            text = f'{name} is a node type and an edge type; say "node:{name}" or "edge:{name}"'
+            raise Misfit(Reason.AMBIGUOUS_TYPE, text)
+        return schema.node(name)
+    if edge is not None:
+        return schema.edge(edge.name)
+    choices = [*schema.catalog.nodes, *schema.catalog.edges]
+    guess = closest(name, choices)
+    hint = f', did you mean "{guess}"?' if guess else f"; there are: {listed(choices)}"
+    raise Misfit(Reason.UNKNOWN_TYPE, f'there is no node type or edge type "{name}"{hint}')
+
+
+def _open_stream(name: str, data: Any) -> pa.RecordBatchReader:
+    try:
+        if isinstance(data, pa.RecordBatchReader):
+            return data
+        if not hasattr(data, "__arrow_c_stream__"):
+            data = pa.record_batch(data)
+            return pa.RecordBatchReader.from_batches(data.schema, [data])
+        return pa.RecordBatchReader.from_stream(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise InvalidInputError(f"What was given for {name} cannot be read as Arrow data: {error}.") from error
+
+
+def _cut_batches(
+    reader: pa.RecordBatchReader, name: str, *, chunk_rows: int, chunk_bytes: int
+) -> Iterator[pa.RecordBatch]:
+    while True:
+        try:
+            batch = reader.read_next_batch()
+        except StopIteration:
+            return
+        except pa.ArrowException as error:
+            raise InvalidInputError(f"The Arrow data of {name} cannot be read: {error}.") from error
+        row_bytes = batch.nbytes // max(1, batch.num_rows) + 1
+        step = max(1, min(chunk_rows, chunk_bytes // row_bytes))
+        for start in range(0, batch.num_rows, step):
+            yield batch.slice(start, step)
+
+
+# ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """Where the columns of a type stand in the batches of a stream; None where they do not."""
+
+    target: TypeTable
+    places: dict[str, int | None]
+
+
+def _lay_out(target: TypeTable, given: pa.Schema, problems: ProblemLog) -> _Layout | None:
+    """The place of every column; None when the columns are wrong, which is told."""
+    found: list[Misfit] = []
+    for name, count in Counter(given.names).items():
+        if count > 1:
+            found.append(Misfit(Reason.DUPLICATE_MEMBER, f'the column "{name}" occurs {count} times', name=name))
+    known = {"id", *target.type.by_name}
+    places: dict[str, int | None] = {}
+    if target.kind == "edge":
+        for end, names in _ENDS.items():
+            known.update(names)
+            at = [given.names.index(name) for name in names if name in given.names]
+            places[end] = at[0] if len(at) == 1 else None
+            if len(at) != 1:
+                what = "both are there" if at else "neither is there"
+                text = f'an edge needs a column "{names[0]}" or "{names[1]}", and {what}'
+                found.append(Misfit(Reason.BAD_ENVELOPE, text, name=names[1]))
+    for name in target.schema.names:
+        if name not in places:
+            places[name] = given.names.index(name) if name in given.names else None
+    found += [_unknown(target, name) for name in dict.fromkeys(given.names) if name not in known]
+    for owned in target.type.properties:
+        if places[owned.name] is None and not owned.type.is_nullable:
+            text = missing_text(target, owned, is_null=False)
+            found.append(Misfit(Reason.MISSING_REQUIRED, text, name=owned.name))
+    for misfit in found:
+        problems.add(_column_problem(target, misfit))
+    return None if found else _Layout(target, places)
+
+
+def _unknown(target: TypeTable, name: str) -> Misfit:
+    guess = closest(name, target.type.by_name)
+    hint = f', did you mean "{guess}"?' if guess else f"; its properties are: {listed(target.type.by_name)}"
+    return Misfit(Reason.UNKNOWN_FIELD, f'unknown input field "{name}" of {target.name}{hint}', name=name)
+
+
+def _column_problem(target: TypeTable, misfit: Misfit) -> Problem:
+    return Problem(reason=misfit.reason, message=misfit.text, type_key=target.key, property=misfit.name)
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _read_batch(layout: _Layout, batch: pa.RecordBatch, ordinal: int, problems: ProblemLog) -> TypedRows | None:
+    """The good rows of a batch; the others are told."""
+    target = layout.target
+    lines = np.arange(ordinal, ordinal + batch.num_rows)
+    columns: dict[str, pa.Array] = {}
+    faults: list[Fault] = []
+    for name, place in layout.places.items():
+        owned = target.type.by_name.get(name)
+        wanted = target.schema.field(name).type
+        if place is None:
+            columns[name] = pa.nulls(batch.num_rows, wanted)
+            continue
+        try:
+            fitted = fit_column(batch.column(place), wanted, _ID if owned is None else owned.type)
+        except Misfit as misfit:
+            raise Misfit(misfit.reason, describe(target, name, misfit.text), name=name) from None
+        columns[name] = fitted.values
+        faults += _faults_of(target, name, fitted)
+    if faults:
+        # Ids come of keys, so rows that are wrong go first.
+        report_faults(faults, problems, target=target, lines=lines, source=None)
+        columns, lines = _keep_good(columns, lines, faults)
+    columns["id"], faults = check_given_ids(target, columns, columns["id"])
+    if faults:
+        report_faults(faults, problems, target=target, lines=lines, source=None)
+        columns, lines = _keep_good(columns, lines, faults)
+    if not len(lines):
+        return None
+    return TypedRows(target=target, rows=batch_of(target, columns), lines=lines, source=None)
+
+
+def _faults_of(target: TypeTable, name: str, fitted: FittedColumn) -> list[Fault]:
+    found = [_fault(target, name, each) for each in fitted.misfits]
+    owned = target.type.by_name.get(name)
+    is_required = name != "id" if owned is None else not owned.type.is_nullable
+    if is_required and fitted.values.null_count:
+        text = f"{target.name}.{name} is null" if owned is None else missing_text(target, owned, is_null=True)
+        # A value that does not fit may have become null; it is told already.
+        nulls = np.setdiff1d(true_rows(fitted.values.is_null()), [row for each in found for row in each.rows])
+        found.append(Fault(nulls, Reason.MISSING_REQUIRED, lambda _: text, name))
+    return found
+
+
+def _fault(target: TypeTable, name: str, misfits: Misfits) -> Fault:
+    return Fault(misfits.rows, misfits.reason, lambda row: describe(target, name, misfits.tell(row)), name)
+
+
+def _keep_good(columns: dict[str, pa.Array], lines: Lines, faults: list[Fault]) -> tuple[dict[str, pa.Array], Lines]:
+    good = np.delete(np.arange(len(lines)), np.unique(np.concatenate([each.rows for each in faults])))
+    chosen = pa.array(good)
+    return {name: values.take(chosen) for name, values in columns.items()}, lines[good]

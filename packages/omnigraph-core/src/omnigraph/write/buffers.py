@@ -1,0 +1,158 @@
+"""``TypeBuffer``: the rows of one type on their way into a write, in memory while they are few, in files beyond that.
+
+    TypedRows, batch by batch ──> ids minted ──> memory, and where that is too much, files beside the table
+
+What all types of one write hold together is bounded (``spill_largest``), so memory grows neither with the rows nor with
+the number of types. Files written this way belong to no version. If the write fails they are litter that garbage
+collection removes.
+
+Edges that are to be merged by a unique tuple wait for their ids until a snapshot is chosen: when they are many, they
+wait in a temporary file of this machine, which is mapped and not read.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+import weakref
+from collections.abc import Collection
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ConflictError
+from omnigraph.history.schemas import TypeTable
+from omnigraph.tables.interface import TablePin, TableStorage, WrittenRows
+from omnigraph.write.changeset import NewRows
+from omnigraph.write.ids import mint_ulids
+from omnigraph.write.places import RowPlaces
+from omnigraph.write.typed_rows import TypedRows
+
+SPILL_BYTES: Final = 64 * 1024 * 1024
+"""How many bytes one write gathers, all types together, before the largest go to files: of narrow rows about a million,
+which is what a file should have."""
+
+
+class TypeBuffer:
+    """Rows of one type, in input order.
+
+    Attributes:
+        held_bytes: what is in memory.
+        minted: how many of the ids were minted here.
+        waits_for_ids: rows without an id keep it open, for ``resolve_edge_ids``.
+    """
+
+    def __init__(self, target: TypeTable, pin: TablePin, tables: TableStorage, *, waits_for_ids: bool) -> None:
+        self.target = target
+        self.waits_for_ids = waits_for_ids
+        self.held_bytes = 0
+        self.minted = 0
+        self.row_count = 0
+        self._pin = pin
+        self._tables = tables
+        self._batches: list[pa.RecordBatch] = []
+        self._written: list[WrittenRows] = []
+        self._waiting: WaitingRows | None = None
+        self._places = RowPlaces()
+
+    def add(self, typed: TypedRows) -> None:
+        """Take the next rows."""
+        rows = typed.rows if self.waits_for_ids else self._with_ids(typed.rows)
+        self._places.add(typed.lines, typed.source)
+        self._batches.append(rows)
+        self.held_bytes += rows.nbytes
+        self.row_count += rows.num_rows
+
+    def finish(self) -> NewRows:
+        """All rows: in memory if they never were too many, else in files."""
+        if self._batches and (self._written or self._waiting is not None):
+            self.spill()
+        table = None
+        if self._waiting is not None:
+            table = self._waiting.map()
+        elif not self._written:
+            table = pa.Table.from_batches(self._batches, self.target.schema)
+        return NewRows(table=table, written=tuple(self._written), row_count=self.row_count, place_of=self._places)
+
+    def write_out(self) -> tuple[WrittenRows, ...]:
+        """All rows in files, however few they are."""
+        if self._batches:
+            self.spill()
+        return tuple(self._written)
+
+    @property
+    def ids_are_fresh(self) -> bool:
+        return self.minted == self.row_count
+
+    def spill(self) -> None:
+        """Write what is in memory to files."""
+        if self.waits_for_ids:
+            self._waiting = self._waiting or WaitingRows(self.target.schema)
+            self._waiting.add(self._batches)
+        else:
+            table = pa.Table.from_batches(self._batches, self.target.schema)
+            self._written.append(self._tables.write_rows(self._pin, table, schema=self.target.schema))
+        self._batches, self.held_bytes = [], 0
+
+    def _with_ids(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        ids = rows.column("id")
+        missing = ids.null_count
+        if not missing:
+            return rows
+        self.minted += missing
+        fresh = mint_ulids(missing)
+        filled = fresh if missing == len(ids) else pc.replace_with_mask(ids, pc.is_null(ids), fresh)
+        return rows.set_column(0, self.target.schema.field(0), filled)
+
+
+def spill_largest(buffers: Collection[TypeBuffer], limit: int) -> None:
+    """Let the buffer that holds most write files, if all of them together hold ``limit`` bytes or more."""
+    if sum(each.held_bytes for each in buffers) >= limit:
+        max(buffers, key=lambda each: each.held_bytes).spill()
+
+
+class WaitingRows:
+    """Rows in a temporary file that has no name, so nothing is left of it when the process ends."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        # Ids are open, whatever the table says of them.
+        self._schema = schema.set(0, schema.field(0).with_nullable(True))
+        self._file = tempfile.TemporaryFile(prefix="omnigraph-rows-")  # noqa: SIM115 - lives until it is mapped
+        weakref.finalize(self, self._file.close)
+        self._writer = pa.ipc.new_file(self._file, self._schema)
+
+    def add(self, batches: list[pa.RecordBatch]) -> None:
+        for batch in batches:
+            self._writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
+
+    def map(self) -> pa.Table:
+        """All rows, mapped from the file; nothing can be added any more."""
+        self._writer.close()
+        self._file.flush()
+        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+        self._file.close()
+        return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+
+
+def fill_ids(target: TypeTable, rows: pa.Table) -> pa.Table:
+    """Mint an id for every row that has none."""
+    ids = rows["id"].combine_chunks()
+    missing = ids.null_count
+    if not missing:
+        return rows
+    filled = pc.replace_with_mask(ids, pc.is_null(ids), mint_ulids(missing))
+    return rows.set_column(0, target.schema.field(0), filled)
+
+
+def refuse_lost_files(rows: NewRows) -> None:
+    """Raise when rows lie in files that garbage collection may have taken.
+
+    Raises:
+        ConflictError: they do.
+    """
+    if rows.table is None:
+        raise ConflictError(
+            "Garbage collection ran while this load was under way, and may have removed what it had written.",
+            help="Repeat the load.",
+        )

@@ -1,0 +1,69 @@
+"""``CommittedRows``: what is committed, as one write sees it: one snapshot, and a note of every table looked at.
+
+Validators and id resolvers read through it and nothing else, so the read set of a write is what it really read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import and_
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.history.schemas import TypeTable
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.warm import WarmColumns
+from omnigraph.tables.interface import SnapshotHandle, TableStorage
+
+
+class CommittedRows:
+    """Rows of one snapshot. Not shared between threads.
+
+    Attributes:
+        looked_at: keys of the tables whose rows mattered to this write.
+    """
+
+    def __init__(self, snapshot: Snapshot, tables: TableStorage, warm: WarmColumns) -> None:
+        self.snapshot = snapshot
+        self.tables = tables
+        self.warm = warm
+        self.looked_at: set[str] = set()
+
+    def row_count(self, target: TypeTable) -> int:
+        """How many rows the type has; costs no request."""
+        self.looked_at.add(target.key)
+        return self.snapshot.entry(target).row_count
+
+    def read(self, target: TypeTable, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """All rows of the type as a stream, with these columns."""
+        return self.tables.read(self._open(target), columns=list(columns))
+
+    def lookup(
+        self, target: TypeTable, keys: pa.Array, *, key: str = "id", columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        """The rows whose ``key`` column has one of these values, with these columns; in no order."""
+        handle = self._open(target)
+        if columns is not None:
+            wanted = sorted({key, *columns})
+            kept = self.warm.columns(self.tables, handle, wanted, row_count=self.row_count(target))
+            if kept is not None:
+                return kept.filter(pc.is_in(kept[key], value_set=keys)).select(list(columns))
+        return self.tables.lookup(handle, keys, key=key, columns=columns)
+
+    def lookup_all(self, target: TypeTable, keys: Mapping[str, pa.Array], *, columns: Sequence[str]) -> pa.Table:
+        """The rows that have in each column of ``keys`` one of its values, with these columns; in no order."""
+        handle = self._open(target)
+        wanted = sorted({*keys, *columns})
+        kept = self.warm.columns(self.tables, handle, wanted, row_count=self.row_count(target))
+        if kept is not None:
+            for name, values in keys.items():
+                kept = kept.filter(pc.is_in(kept[name], value_set=values))
+            return kept.select(list(columns))
+        parts = [pc.field(name).isin(values) for name, values in keys.items()]
+        return self.tables.read(handle, columns=columns, predicate=reduce(and_, parts)).read_all()
+
+    def _open(self, target: TypeTable) -> SnapshotHandle:
+        self.looked_at.add(target.key)
+        return self.tables.open_at(self.snapshot.entry(target).pin)

@@ -1,0 +1,59 @@
+"""How long a write goes on against others that publish first: until a deadline, with pauses of random length."""
+
+from __future__ import annotations
+
+import random
+import time
+from dataclasses import dataclass, field
+from typing import Final
+
+from omnigraph.errors import ConflictError
+
+WRITE_SECONDS: Final = 60.0
+"""How long a write goes on by default."""
+
+_FIRST_PAUSE_SECONDS: Final = 0.005
+_LONGEST_PAUSE_SECONDS: Final = 0.5
+
+
+@dataclass(slots=True)
+class Deadline:
+    """A moment on the monotonic clock; it bounds effort and decides nothing about safety.
+
+    Attributes:
+        attempts: how often a wait was begun.
+    """
+
+    seconds: float = WRITE_SECONDS
+    ends: float = field(init=False)
+    attempts: int = 0
+
+    def __post_init__(self) -> None:
+        self.ends = time.monotonic() + self.seconds
+
+    @property
+    def seconds_left(self) -> float:
+        """How much effort is left; not below zero."""
+        return max(0.0, self.ends - time.monotonic())
+
+    def wait(self, purpose: str) -> None:
+        """Pause before another attempt; longer each time, and never the same as another writer's.
+
+        Raises:
+            ConflictError: the deadline has passed.
+        """
+        self.attempts += 1
+        if time.monotonic() >= self.ends:
+            raise ConflictError(
+                f"Others kept publishing first: could not {purpose} in {self.seconds:g} seconds and "
+                f"{self.attempts} attempts.",
+                help="Repeat the write when the graph is less busy, or let one writer batch what several send.",
+                details={"attempts": self.attempts, "deadline_seconds": self.seconds},
+            )
+        pause(self.attempts)
+
+
+def pause(attempts: int) -> None:
+    """Wait before the next attempt: for a random time, twice as long on average after each, at most half a second."""
+    longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(attempts, 10))
+    time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter

@@ -1,0 +1,271 @@
+"""``load``: from records to one commit.
+
+    records ──> TypedRows ──> TypeBuffer ──> NewRows ──> ChangeSet ── validate ──> staged ──> plan ── publish ──> commit
+
+Every record is read before anything is judged, so one run tells everything that is wrong; nothing is visible, whatever
+happens, until the one publish at the end. Preparing again after a lost race judges again and reuses the files that are
+written already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, Final
+
+from omnigraph import failpoints
+from omnigraph.errors import ConflictError, InvalidInputError
+from omnigraph.failpoints import reach
+from omnigraph.history.commits import Commit, CommitKind
+from omnigraph.history.log import ManifestLog
+from omnigraph.history.repository import Repository
+from omnigraph.history.schemas import GraphSchema, TypeTable
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.ulids import new_ulid
+from omnigraph.write.attempts import run_write
+from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
+from omnigraph.write.changeset import ChangeMode
+from omnigraph.write.deadlines import Deadline
+from omnigraph.write.edge_ids import merge_tuple
+from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, WriterKind
+from omnigraph.write.problems import ProblemLog
+from omnigraph.write.publish import Published
+from omnigraph.write.records import LoadInput, read_records
+from omnigraph.write.stage import Incoming, Prepared, prepare_changes
+
+LOAD_ID: Final = "load_id"
+"""Commit property: what the caller calls this load, so that a repetition is recognised."""
+
+
+class LoadMode(StrEnum):
+    """How loaded rows meet those that are there; per type, and only types that occur in the input are touched."""
+
+    APPEND = "append"
+    MERGE = "merge"
+    OVERWRITE = "overwrite"
+
+    @property
+    def change_mode(self) -> ChangeMode:
+        return _CHANGE_MODES[self]
+
+
+_CHANGE_MODES: Final = {
+    LoadMode.APPEND: ChangeMode.INSERT,
+    LoadMode.MERGE: ChangeMode.UPSERT,
+    LoadMode.OVERWRITE: ChangeMode.REPLACE,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadProgress:
+    """How far a load is.
+
+    Attributes:
+        phase: ``reading``, ``checking`` or ``publishing``.
+        records: how many were read.
+    """
+
+    phase: str
+    records: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadResult:
+    """What a load did.
+
+    Attributes:
+        nodes: records of the input by node type, in order of names.
+        edges: the same by edge type.
+        commit: the one commit that made them visible.
+    """
+
+    branch: str
+    mode: str
+    nodes: Mapping[str, int]
+    edges: Mapping[str, int]
+    total: int
+    commit: Commit
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "branch": self.branch,
+            "mode": self.mode,
+            "nodes": dict(self.nodes),
+            "edges": dict(self.edges),
+            "total": self.total,
+            "commit": self.commit.to_dict(),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadRequest:
+    """What a caller asks for beside the data.
+
+    Attributes:
+        load_id: a name of the caller's; a second load of the same name on the branch does nothing and gives the first
+            one's result.
+        spill_bytes: how much is held in memory, all types together.
+    """
+
+    mode: LoadMode
+    branch: str = "main"
+    actor: str | None = None
+    load_id: str | None = None
+    progress: Callable[[LoadProgress], None] | None = None
+    spill_bytes: int = SPILL_BYTES
+    deadline_seconds: float | None = None
+
+    def report(self, phase: str, records: int) -> None:
+        if self.progress is not None:
+            self.progress(LoadProgress(phase=phase, records=records))
+
+
+def parse_mode(mode: str) -> LoadMode:
+    """The mode of this name.
+
+    Raises:
+        InvalidInputError: there is none.
+    """
+    try:
+        return LoadMode(mode)
+    except ValueError:
+        raise InvalidInputError(
+            f"There is no load mode {mode!r}.", help="Use append, merge or overwrite.", details={"mode": str(mode)}
+        ) from None
+
+
+def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadResult:
+    """Load records as one commit; an input without records commits too.
+
+    Raises:
+        InvalidInputError: records that are no rows of the schema; every one is told, up to a bound.
+        ConstraintError: rows that break a rule of the schema.
+        ConflictError: the graph moved on under an overwrite, or the deadline passed.
+        NotFoundError: there is no such branch.
+        ReadOnlyError: the graph was opened for reading.
+        OutcomeUnknownError, StorageError: as ``publish``.
+    """
+    log = repository.known(request.branch)
+    repeated = find_load(repository, request)
+    if repeated is not None:
+        return result_of(request, {}, repeated)
+    snapshot = repository.snapshot(log)
+    incoming = _read(repository, data, snapshot, request)
+    published = publish_rows(repository, incoming, snapshot.schema, request)
+    counts = {each.target: each.rows.row_count for each in incoming}
+    return result_of(request, counts, published.commit)
+
+
+def publish_rows(
+    repository: Repository, incoming: tuple[Incoming, ...], schema: GraphSchema, request: LoadRequest
+) -> Published:
+    """Judge rows, stage them and publish them as one commit; ``schema`` is the one that they were read by."""
+    intent = CommitIntent(
+        id=new_ulid(),
+        kind=CommitKind.DATA,
+        actor=request.actor,
+        created_at=datetime.now(UTC),
+        properties={} if request.load_id is None else {LOAD_ID: request.load_id},
+    )
+    total = sum(each.rows.row_count for each in incoming)
+    last: list[Prepared] = []
+
+    def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
+        _refuse_other_schema(snapshot, schema)
+        request.report("checking", total)
+        prepared = prepare_changes(repository, snapshot, incoming, is_void=is_void)
+        last[:] = [prepared]
+        reach(failpoints.LOAD_STAGED)
+        request.report("publishing", total)
+        pins = {key: snapshot.state.entries[key].pin for key in sorted(prepared.read_keys)}
+        return PublishPlan(
+            operation_id=new_ulid(),
+            writer=WriterKind.LOAD,
+            intent=intent,
+            base=log,
+            read_set=ReadSet(pins=pins, schema_digest=schema.digest, incarnation=log.branch.incarnation),
+            effects=prepared.effects,
+        )
+
+    deadline = Deadline() if request.deadline_seconds is None else Deadline(seconds=request.deadline_seconds)
+    published = run_write(
+        repository,
+        request.branch,
+        prepare,
+        is_strict=request.mode is LoadMode.OVERWRITE,
+        deadline=deadline,
+    )
+    last[0].keep_warm(repository, published.log)
+    return published
+
+
+def find_load(repository: Repository, request: LoadRequest) -> Commit | None:
+    """The commit of an earlier load of the same name, if there is one."""
+    if request.load_id is None:
+        return None
+    commits = repository.newest(request.branch).commits()
+    return next((each for each in commits if each.properties.get(LOAD_ID) == request.load_id), None)
+
+
+def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[Any, int], commit: Commit) -> LoadResult:
+    """What a load gives back: input records by type, and the commit."""
+    nodes = {target.name: count for target, count in counts.items() if target.kind == "node"}
+    edges = {target.name: count for target, count in counts.items() if target.kind == "edge"}
+    return LoadResult(
+        branch=request.branch,
+        mode=str(request.mode),
+        nodes=dict(sorted(nodes.items())),
+        edges=dict(sorted(edges.items())),
+        total=sum(counts.values()),
+        commit=commit,
+    )
+
+
+def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: LoadRequest) -> tuple[Incoming, ...]:
+    """Every record of the input, by type.
+
+    Raises:
+        InvalidInputError: with everything that is wrong.
+    """
+    problems = ProblemLog()
+    buffers: dict[str, TypeBuffer] = {}
+    records = 0
+    request.report("reading", 0)
+    for typed in read_records(data, snapshot.schema, problems):
+        buffer = buffers.get(typed.target.key)
+        if buffer is None:
+            buffer = buffers[typed.target.key] = TypeBuffer(
+                typed.target,
+                snapshot.entry(typed.target).pin,
+                repository.tables,
+                waits_for_ids=request.mode is LoadMode.MERGE and merge_tuple(typed.target) is not None,
+            )
+        # Rows of an input that is refused already need not be kept, but go on being read.
+        if not problems:
+            buffer.add(typed)
+            spill_largest(buffers.values(), request.spill_bytes)
+        records += typed.rows.num_rows
+        request.report("reading", records)
+    problems.raise_invalid()
+    return tuple(
+        Incoming(
+            target=buffer.target,
+            mode=request.mode.change_mode,
+            rows=buffer.finish(),
+            ids_are_fresh=buffer.ids_are_fresh,
+            waits_for_ids=buffer.waits_for_ids,
+        )
+        for _, buffer in sorted(buffers.items())
+    )
+
+
+def _refuse_other_schema(snapshot: Snapshot, schema: GraphSchema) -> None:
+    if snapshot.schema.digest != schema.digest:
+        raise ConflictError(
+            "The schema of the graph changed while this load was under way.",
+            expected=schema.digest,
+            actual=snapshot.schema.digest,
+            help="Repeat the load: its records are read anew, by the new schema.",
+        )

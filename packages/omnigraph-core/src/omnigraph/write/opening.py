@@ -1,0 +1,75 @@
+"""``open_repository``: from a URI to a graph that can be read or written.
+
+Reading asks as little as it can and writes nothing. Opening for writing trusts the verdict about the store that is kept
+from init, unless the graph was moved elsewhere since; and it moves a newest version that cannot be read out of the way,
+because by the order in which publishes are synced no such version was ever acknowledged.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from omnigraph.errors import FormatError, StorageCondition, StorageError
+from omnigraph.history.log import ENDPOINT_KEY, MANIFEST, ManifestLog, open_manifest
+from omnigraph.history.repository import Repository
+from omnigraph.history.rows import damaged
+from omnigraph.plugins import open_adapter, verify_place
+from omnigraph.storage import StorageAdapter
+from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.log import LogStore
+from omnigraph.tables.quarantine import quarantine_newest
+
+
+def open_repository(
+    uri: str | Path, *, mode: Literal["r", "rw"] = "rw", options: Mapping[str, Any] | None = None
+) -> Repository:
+    """Open the graph at a URI.
+
+    Raises:
+        NotFoundError: there is none.
+        FormatError: another format, or damaged.
+        InvalidInputError, StorageError: as ``open_adapter``.
+    """
+    adapter = open_adapter(uri, mode=mode, options=options, verify=False)
+    try:
+        repository = repository_at(adapter)
+        log = _open_newest(repository)
+        if mode == "rw" and log.table.metadata.get(ENDPOINT_KEY) != adapter.endpoint:
+            verify_place(adapter)
+        repository.schema(log.state.schema_digest)
+    except BaseException:
+        with contextlib.suppress(StorageError):
+            adapter.close()
+        raise
+    repository.remember(log)
+    return repository
+
+
+def repository_at(adapter: StorageAdapter) -> Repository:
+    """What stands behind one open graph."""
+    tables = LanceTables(adapter)
+    return Repository(adapter, tables, LogStore(adapter, tables.session))
+
+
+def _open_newest(repository: Repository) -> ManifestLog:
+    try:
+        return open_manifest(repository.logs)
+    except StorageError as error:
+        if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
+            raise
+        adapter = repository.adapter
+        if adapter.is_read_only:
+            raise FormatError(
+                f"The newest version of the graph at {adapter.root} cannot be read, most likely after a loss of power.",
+                help="Open it once for writing: a version that was never acknowledged is then moved out of the way.",
+                details={"uri": str(adapter.root)},
+            ) from error
+        if not quarantine_newest(adapter, MANIFEST, None):
+            raise damaged("its newest version cannot be read") from error
+    # The caches of the session may hold what is gone.
+    fresh = repository_at(repository.adapter)
+    repository.logs, repository.tables = fresh.logs, fresh.tables
+    return open_manifest(repository.logs)

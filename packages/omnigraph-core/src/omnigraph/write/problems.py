@@ -1,0 +1,112 @@
+"""What is wrong with the rows of a write: every problem counted, the first hundred kept with their places.
+
+Readers of records and validators of rules fill one log; whoever holds it raises at a point where nothing has happened
+yet. So a user corrects a file in one go, and a file with a million mistakes costs no memory.
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from omnigraph.errors import ConstraintError, InvalidInputError, OmnigraphError
+
+KEPT: Final = 100
+"""How many problems a log keeps in full."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One thing that is wrong with one row.
+
+    Attributes:
+        reason: a stable word for programs, such as ``wrong_type``, ``duplicate_member``, ``unique``, ``endpoint``.
+        message: what is wrong, without the place.
+        type_key: ``node:Film``, where it is known.
+        property: the property concerned, where there is one.
+        id: the id of the row, where it has one.
+        source: the file or input that the row came from.
+        line: 1-based line of a text, or ordinal of a record in an input without lines.
+    """
+
+    reason: str
+    message: str
+    type_key: str | None = None
+    property: str | None = None
+    id: str | None = None
+    source: str | None = None
+    line: int | None = None
+
+    @builtins.property
+    def place(self) -> str:
+        """``seed.jsonl:12``, ``record 12`` where there are no lines, or nothing."""
+        if self.line is None:
+            return self.source or ""
+        return f"record {self.line}" if self.source is None else f"{self.source}:{self.line}"
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("reason", "message", "type_key", "property", "id", "source", "line")
+        facts = {name: value for name in names if (value := getattr(self, name)) is not None}
+        return facts | {"reason": str(self.reason)}
+
+
+@dataclass(slots=True)
+class ProblemLog:
+    """Problems as they are found. ``kept`` is in the order of finding; ``counts`` knows them all."""
+
+    limit: int = KEPT
+    kept: list[Problem] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+
+    def add(self, problem: Problem, *, times: int = 1) -> None:
+        """Count a problem, and keep it while there is room. ``times`` counts others like it that have no place."""
+        self.counts[problem.reason] += times
+        if len(self.kept) < self.limit:
+            self.kept.append(problem)
+
+    @property
+    def total(self) -> int:
+        return self.counts.total()
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def raise_invalid(self) -> None:
+        """Raise when anything was found: rows that are no rows of their type.
+
+        Raises:
+            InvalidInputError: with every kept problem in its details.
+        """
+        if self:
+            raise self._error(InvalidInputError)
+
+    def raise_violated(self) -> None:
+        """Raise when anything was found: rows that break rules of the schema.
+
+        Raises:
+            ConstraintError: with every kept problem in its details.
+        """
+        if self:
+            raise self._error(ConstraintError)
+
+    def _error(self, error: type[OmnigraphError]) -> OmnigraphError:
+        ordered = sorted(self.kept, key=lambda each: (each.line is None, each.line or 0))
+        first = ordered[0]
+        shown = [f"{each.place}: {each.message}" if each.place else each.message for each in ordered]
+        message = shown[0]
+        if self.total > 1:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.counts.items()))
+            message = "\n".join((f"{self.total} problems ({reasons}):", *(f"  {line}" for line in shown[:20])))
+            if self.total > 20:
+                message += f"\n  and {self.total - 20} more"
+        return error(
+            message,
+            help="Nothing was written. Correct the input and load it again." if first.line is not None else None,
+            details={
+                "problems": [each.to_dict() for each in ordered],
+                "counts": {str(reason): count for reason, count in sorted(self.counts.items())},
+                "total": self.total,
+            },
+        )

@@ -1,0 +1,217 @@
+"""``publish``: the one place where a graph changes.
+
+    plan ── sidecar ──> announced ── commit each table ──> committed ── swap the manifest ──> visible ─ sync ─> durable
+
+Up to the swap nothing of a write can be seen; the swap is one compare-and-swap on the manifest; and the call returns
+only when it would survive a loss of power. Each table is committed as an exact child of the version that the plan was
+built on, whatever others left on that table.
+
+A lost swap is not yet a lost write. If our own commit is in the new log, somebody finished it for us. If nothing that
+the plan relied on has moved, the same table commits are published on the new log. Otherwise the plan is void, and its
+writer decides; see ``attempts``.
+
+A write that fails takes its sidecar away, because whoever found it could still finish the write. Only where the outcome
+is not known does the sidecar stay.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Final
+
+from omnigraph import failpoints
+from omnigraph.errors import ConflictError, FormatError, OmnigraphError, OutcomeUnknownError, StorageError
+from omnigraph.failpoints import reach
+from omnigraph.history.branches import resolve_branch
+from omnigraph.history.commits import Commit
+from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
+from omnigraph.history.repository import Repository
+from omnigraph.history.state import pin_row
+from omnigraph.tables.interface import TablePin, TableState
+from omnigraph.tables.log import LogConflictError, LogRefusedError
+from omnigraph.write.deadlines import Deadline, pause
+from omnigraph.write.plan import PublishPlan, TableEffect
+from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
+from omnigraph.write.sidecar import delete_sidecar, write_sidecar
+
+__all__ = ["Published", "ReadSetMovedError", "publish"]
+
+SETTLING_LOOKS: Final = 5
+"""How often a publish whose answer was lost is repeated, or looked for, before its outcome counts as unknown."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Published:
+    """A commit that is visible and durable, and the log whose head it was when it was made."""
+
+    commit: Commit
+    log: ManifestLog
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moved:
+    """One table of a plan after its commit."""
+
+    effect: TableEffect
+    pin: TablePin
+    state: TableState
+
+
+def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Published:
+    """Carry out a plan: afterwards its commit is visible and durable, or nothing of it ever will be.
+
+    Raises:
+        ReadSetMovedError: the plan is void because the graph moved on.
+        ConflictError: the deadline passed while others kept publishing first, or the branch was made anew.
+        NotFoundError: the branch was deleted.
+        OutcomeUnknownError: the answer of the store was lost and could not be found out; the sidecar stays.
+        StorageError: something could not be written; nothing is visible.
+    """
+    reach(failpoints.PUBLISH_BEFORE_SIDECAR)
+    log = repository.newest_known(plan.base)
+    if log is not plan.base:
+        # This process knows already that the swap would be lost; it may know that the plan is, too.
+        check_read_set(repository, plan, log)
+    repository.tables.sync_staged([staged for effect in plan.effects for staged in effect.staged])
+    sidecar = write_sidecar(repository.adapter, plan)
+    try:
+        reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
+        tables = _commit_tables(repository, plan.effects)
+        reach(failpoints.PUBLISH_TABLES_DURABLE)
+        published = _swap(repository, plan, log, tables, deadline)
+    except OutcomeUnknownError:
+        raise
+    except ReadSetMovedError:
+        # No version of the manifest can name these table commits any more, sidecar or not.
+        delete_sidecar(repository.adapter, sidecar)
+        raise
+    except OmnigraphError as error:
+        if not delete_sidecar(repository.adapter, sidecar):
+            raise _unknown(
+                repository, plan, "its plan could not be withdrawn, and a recovery may carry it out"
+            ) from error
+        raise
+    repository.remember(published.log)
+    reach(failpoints.PUBLISH_ACKNOWLEDGED)
+    delete_sidecar(repository.adapter, sidecar)
+    reach(failpoints.PUBLISH_SIDECAR_DELETED)
+    return published
+
+
+def _commit_tables(repository: Repository, effects: tuple[TableEffect, ...]) -> list[_Moved]:
+    committed = []
+    for effect in effects:
+        base = repository.tables.open_at(effect.pin)
+        committed.append(repository.tables.commit_exact(base, effect.staged))
+        reach(failpoints.PUBLISH_TABLE_COMMITTED)
+    repository.tables.sync_committed(committed)
+    return [
+        _Moved(effect=effect, pin=handle.pin, state=repository.tables.table_state(handle))
+        for effect, handle in zip(effects, committed, strict=True)
+    ]
+
+
+def _swap(
+    repository: Repository, plan: PublishPlan, log: ManifestLog, tables: list[_Moved], deadline: Deadline
+) -> Published:
+    while True:
+        version = log.version + 1
+        rows = [
+            pin_row(each.effect.target.key, each.effect.target.identity, each.pin, each.state, version)
+            for each in tables
+        ]
+        try:
+            return _swap_once(repository, plan, log, log.stage(_commit(plan, log), rows))
+        except LogConflictError:
+            log, landed = _look(repository, plan)
+        if landed is not None:
+            return landed
+        check_read_set(repository, plan, log)
+        deadline.wait(f"publish commit {plan.intent.id}")
+
+
+def _swap_once(repository: Repository, plan: PublishPlan, log: ManifestLog, staged: StagedVersion) -> Published:
+    """One compare-and-swap, repeated only while its outcome is not known: the same again has no second effect."""
+    is_in_doubt = False
+    for look in range(1, SETTLING_LOOKS + 1):
+        try:
+            reach(failpoints.PUBLISH_BEFORE_COMMIT)
+            published = log.publish(staged)
+            reach(failpoints.PUBLISH_AFTER_COMMIT)
+            published.table.sync()
+        except LogRefusedError as refused:
+            # It says nothing about an earlier request whose answer was lost.
+            if not is_in_doubt:
+                raise refused.failure from refused
+            last = refused.failure
+        except StorageError as error:
+            _log.warning("The answer to publishing commit %s was lost (look %d): %s", staged.commit.id, look, error)
+            is_in_doubt, last = True, error
+        else:
+            return Published(commit=staged.commit, log=published)
+        pause(look)
+    raise _unknown(repository, plan, "the store did not answer") from last
+
+
+def _look(repository: Repository, plan: PublishPlan) -> tuple[ManifestLog, Published | None]:
+    """The newest log of the plan's branch, and our own commit if it is there; made durable then.
+
+    Raises:
+        ConflictError, NotFoundError: the branch is not there any more.
+        OutcomeUnknownError: nothing could be found out.
+    """
+    for look in range(1, SETTLING_LOOKS + 1):
+        try:
+            log = _newest(repository, plan)
+            between = log.commits_since(plan.base.version)
+            landed = next((each for each in between if each.id == plan.intent.id), None)
+            if landed is None:
+                return log, None
+            own = open_manifest(repository.logs, log.branch, version=landed.manifest_version)
+            own.table.sync()
+        except (StorageError, FormatError) as error:
+            _log.warning("Looking for commit %s failed (look %d): %s", plan.intent.id, look, error)
+            last = error
+        else:
+            return log, Published(commit=landed, log=own)
+        pause(look)
+    raise _unknown(repository, plan, "the store did not answer") from last
+
+
+def _newest(repository: Repository, plan: PublishPlan) -> ManifestLog:
+    """The newest log of the branch that the plan is for; a branch made anew under its name is not that branch."""
+    branch = resolve_branch(repository.adapter, plan.base.branch.name)
+    if branch.incarnation != plan.read_set.incarnation:
+        raise ConflictError(
+            f"The branch {branch.name} was deleted and made anew while this write was under way.",
+            expected=plan.read_set.incarnation,
+            actual=branch.incarnation,
+            help="Repeat the write on the new branch if that is what you want.",
+        )
+    return repository.remember(open_manifest(repository.logs, branch))
+
+
+def _commit(plan: PublishPlan, log: ManifestLog) -> Commit:
+    return Commit(
+        id=plan.intent.id,
+        parent_id=log.state.head.id,
+        branch=log.branch.name,
+        manifest_version=log.version + 1,
+        kind=plan.intent.kind,
+        actor=plan.intent.actor,
+        created_at=plan.intent.created_at,
+        properties=plan.intent.properties,
+    )
+
+
+def _unknown(repository: Repository, plan: PublishPlan, why: str) -> OutcomeUnknownError:
+    commit_id = plan.intent.id
+    return OutcomeUnknownError(
+        f"It is not known whether commit {commit_id} was made, or will be: {why}.",
+        commit_id=commit_id,
+        help=f"When the store answers again, look for it: omnigraph commit show {repository.adapter.root} {commit_id}. "
+        "If it is not there, nothing of the write happened.",
+    )

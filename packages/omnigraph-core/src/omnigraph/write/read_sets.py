@@ -1,0 +1,84 @@
+"""What happened to a plan's read set while its writer was losing the race: nothing that matters, or what.
+
+A swap that was lost says only that somebody published. Whether the plan still holds depends on what moved, and who
+moved it: a fence voids everything that was staged, maintenance moves pins and leaves every row as it was, and only data
+or schema that the plan relied on makes a strict write a conflict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from omnigraph.errors import NotFoundError, StorageError
+from omnigraph.history.commits import Commit, CommitKind
+from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.repository import Repository
+from omnigraph.history.state import GraphState
+from omnigraph.tables.interface import TablePin
+from omnigraph.write.plan import PublishPlan
+
+QUIET: Final = frozenset({CommitKind.MAINTENANCE, CommitKind.FENCE})
+"""Commits that leave every row as it was."""
+
+_MAX_VERSIONS_READ: Final = 64
+"""How many versions are looked into to tell maintenance from data; beyond that, data is assumed."""
+
+
+class ReadSetMovedError(Exception):
+    """What a plan relied on is not so any more; nothing of it is visible and it can never become so.
+
+    Attributes:
+        log: the newest log.
+        members: what moved.
+        is_void: a fence lies in between, so staged files may be gone: prepare from the start.
+        is_logical: data or schema moved, and not only its arrangement.
+    """
+
+    def __init__(self, log: ManifestLog, members: tuple[str, ...], *, is_void: bool, is_logical: bool) -> None:
+        super().__init__(members)
+        self.log = log
+        self.members = members
+        self.is_void = is_void
+        self.is_logical = is_logical
+
+
+def check_read_set(repository: Repository, plan: PublishPlan, log: ManifestLog) -> None:
+    """Refuse a plan that does not hold on a newer log of its branch.
+
+    Raises:
+        ReadSetMovedError: it does not.
+    """
+    between = log.commits_since(plan.base.version)
+    is_void = any(each.kind is CommitKind.FENCE for each in between)
+    members = plan.read_set.moved_in(log.state)
+    if members or is_void:
+        is_logical = bool(members) and _is_logical(repository, plan, log, between)
+        raise ReadSetMovedError(log, members, is_void=is_void, is_logical=is_logical)
+
+
+def _is_logical(repository: Repository, plan: PublishPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:
+    """Whether a commit that may have changed rows moved a member of the read set."""
+    if log.state.schema_digest != plan.read_set.schema_digest:
+        return True
+    if not any(each.kind in QUIET for each in between):
+        return True
+    if all(each.kind in QUIET for each in between):
+        return False
+    if len(between) > _MAX_VERSIONS_READ:
+        return True
+    # Both kinds lie in between, and the newest state does not tell which of them moved a pin.
+    before = _pins(plan, plan.base.state)
+    for commit in sorted(between, key=lambda each: each.manifest_version):
+        try:
+            after = _pins(plan, open_manifest(repository.logs, log.branch, version=commit.manifest_version).state)
+        except (StorageError, NotFoundError):
+            return True
+        if commit.kind not in QUIET and after != before:
+            return True
+        before = after
+    return False
+
+
+def _pins(plan: PublishPlan, state: GraphState) -> dict[str, TablePin | None]:
+    return {key: None if (entry := state.entries.get(key)) is None else entry.pin for key in plan.read_set.pins}

@@ -1,0 +1,123 @@
+"""From what a user gives to ``load`` to Arrow batches of logical rows: the front of the input side.
+
+    text ──> pieces of lines ──> blocks of one type, or single records ─┐
+    Python records ─────────────────────────────────────────────────────┼──> TypedRows
+    Arrow data by type name ────────────────────────────────────────────┘
+
+Memory does not grow with the input. Rows that are wrong are left out and told in the ``ProblemLog``, with file and
+line; reading goes on behind them, so that a user corrects a file in one go.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from omnigraph.history.schemas import GraphSchema
+from omnigraph.write.arrow_input import read_arrow
+from omnigraph.write.envelopes import EnvelopeReader
+from omnigraph.write.json_blocks import group_lines, read_block
+from omnigraph.write.ndjson import cut_pieces, decode_line
+from omnigraph.write.problems import ProblemLog
+from omnigraph.write.reasons import MEANINGS, Misfit, Reason
+from omnigraph.write.row_reader import RowReader
+from omnigraph.write.sources import ArrowSource, LoadInput, RecordSource, TextSource, open_source
+from omnigraph.write.typed_rows import TypedRows
+
+__all__ = ["MEANINGS", "LoadInput", "Reason", "TypedRows", "read_records"]
+
+CHUNK_ROWS: Final = 65_536
+CHUNK_BYTES: Final = 32 * 1024 * 1024
+
+_PIECE_BYTES: Final = 4 * 1024 * 1024
+"""How much text is decoded at once: enough for whole columns, little enough to stay in the caches."""
+
+_SIZED: Final = frozenset({str, bytes, list})
+
+
+def read_records(
+    data: LoadInput,
+    schema: GraphSchema,
+    problems: ProblemLog,
+    *,
+    chunk_rows: int = CHUNK_ROWS,
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Iterator[TypedRows]:
+    """The rows of an input; within a type in the order of the input.
+
+    Args:
+        data: what was given to ``load``.
+        schema: says the types.
+        problems: takes everything that is wrong with records.
+        chunk_rows: how many rows a batch has at most.
+        chunk_bytes: how much of the input is held at once, about.
+
+    Raises:
+        InvalidInputError: the input as a whole cannot be read.
+        StorageError: a file could not be read.
+        ResourceLimitError: a line is beyond its bounds.
+    """
+    source = open_source(data)
+    if isinstance(source, ArrowSource):
+        yield from read_arrow(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
+        return
+    if isinstance(source, RecordSource):
+        batches = _read_objects(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
+    else:
+        batches = _read_text(source, schema, problems, piece_bytes=min(_PIECE_BYTES, chunk_bytes))
+    for rows in batches:
+        yield from rows.cut(chunk_rows)
+
+
+def _read_text(
+    source: TextSource, schema: GraphSchema, problems: ProblemLog, *, piece_bytes: int
+) -> Iterator[TypedRows]:
+    envelopes = EnvelopeReader(schema)
+    reader = RowReader(schema, problems, source.name)
+    for piece in cut_pieces(source, piece_bytes=piece_bytes):
+        blocks = group_lines(piece, envelopes)
+        if blocks is None:
+            yield from _read_lines(piece.lines(), reader)
+            continue
+        for block in blocks:
+            rows = read_block(block, source.name)
+            if rows is None:
+                yield from _read_lines(block.numbered(), reader)
+            else:
+                yield rows
+
+
+def _read_lines(lines: Iterator[tuple[int, bytes]], reader: RowReader) -> Iterator[TypedRows]:
+    for number, line in lines:
+        try:
+            record = decode_line(line)
+        except Misfit as misfit:
+            reader.refuse(misfit, number)
+        else:
+            reader.add(record, number)
+    return reader.take()
+
+
+def _read_objects(
+    source: RecordSource, schema: GraphSchema, problems: ProblemLog, *, chunk_rows: int, chunk_bytes: int
+) -> Iterator[TypedRows]:
+    reader = RowReader(schema, problems, None)
+    held_bytes = 0
+    for ordinal, record in enumerate(source.records, 1):
+        reader.add(record, ordinal)
+        held_bytes += _weight(record)
+        if reader.row_count >= chunk_rows or held_bytes >= chunk_bytes:
+            yield from reader.take()
+            held_bytes = 0
+    yield from reader.take()
+
+
+def _weight(record: Any) -> int:
+    """About how many bytes a record holds."""
+    weight = 64
+    data = record.get("data") if isinstance(record, dict) else None
+    if isinstance(data, dict):
+        for value in data.values():
+            if type(value) in _SIZED or hasattr(value, "__len__"):
+                weight += len(value)
+    return weight

@@ -1,0 +1,260 @@
+"""Rows as sets: streams that can be read again, and the small layer over DataFusion that joins them.
+
+Validators describe both sides of a question as ``Rows``; ``run`` answers it in SQL. One side becomes the hash table of
+a join, the other only passes by it: so memory grows with the former alone, and where that is too large, ``parts_of``
+says in how many parts to ask. Columns have neutral names here (``row``, ``id``, ``k0``, ``k1``, …), because
+names of properties may be anything.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.dataset as ds
+
+from omnigraph.errors import ResourceLimitError
+
+if TYPE_CHECKING:
+    from datafusion import SessionContext
+
+BATCH_ROWS: Final = 65_536
+MAX_THREADS: Final = 8
+"""More gain little on joins, and each holds batches of its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """From which size on a check goes another way; the answers are the same.
+
+    Attributes:
+        lookup_keys: up to so many keys, committed rows are looked up; beyond, they are read as a stream.
+        memory_rows: up to so many rows, both sides together, Arrow answers without DataFusion.
+        build_rows: how many rows the hash table of a join holds at most; more are taken in parts.
+        build_bytes: the same in bytes of their columns.
+        hash_rows: how many hashes are sorted at once.
+        pool_bytes: what DataFusion may take for one question; aggregations beyond it go through files.
+    """
+
+    lookup_keys: int = 10_000
+    memory_rows: int = 50_000
+    build_rows: int = 1_000_000
+    build_bytes: int = 128 * 1024 * 1024
+    hash_rows: int = 8_000_000
+    pool_bytes: int = 768 * 1024 * 1024
+
+
+LIMITS: Final = Limits()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """Rows that can be read as often as needed.
+
+    Attributes:
+        row_count: how many there are at most; where they have a column ``row``, its numbers are below this.
+        open: a new stream over them, in the same order each time.
+        table: all of them, when they are in memory.
+    """
+
+    schema: pa.Schema
+    row_count: int
+    open: Callable[[], Iterator[pa.RecordBatch]]
+    table: pa.Table | None = None
+
+    @classmethod
+    def of(cls, table: pa.Table, *, row_count: int | None = None) -> Rows:
+        """Rows that are in memory; ``row_count`` where their numbers come from a larger whole."""
+        count = table.num_rows if row_count is None else row_count
+        return cls(schema=table.schema, row_count=count, open=lambda: iter(table.to_batches()), table=table)
+
+    def read_all(self) -> pa.Table:
+        return self.table if self.table is not None else pa.Table.from_batches(self.open(), schema=self.schema)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What a question found.
+
+    Attributes:
+        count: how many rows.
+        first: those with the smallest numbers in the column ``row``, as many as were asked for, in that order.
+    """
+
+    count: int
+    first: pa.Table
+
+
+def gather(batches: Iterable[pa.RecordBatch], schema: pa.Schema, keep: int) -> Found:
+    """Count rows as they come, in any order, and hold on to the first ones."""
+    count = pending = 0
+    held: list[pa.Table] = [schema.empty_table()]
+    for batch in batches:
+        count += batch.num_rows
+        pending += batch.num_rows
+        held.append(pa.Table.from_batches([batch.cast(schema)]))
+        if pending > BATCH_ROWS + keep:
+            held, pending = [_first(held, keep)], 0
+    return Found(count=count, first=_first(held, keep))
+
+
+def _first(tables: Sequence[pa.Table], keep: int) -> pa.Table:
+    every = [(name, "ascending") for name in tables[0].column_names]
+    return pa.concat_tables(tables).sort_by(every).slice(0, keep)
+
+
+def chain(sides: Sequence[Rows], columns: Sequence[str]) -> Rows:
+    """Some columns of several sets, one after the other."""
+    schema = pa.schema([sides[0].schema.field(name) for name in columns])
+
+    def open_rows() -> Iterator[pa.RecordBatch]:
+        return (batch.select(schema.names) for side in sides for batch in side.open())
+
+    return Rows(schema=schema, row_count=sum(each.row_count for each in sides), open=open_rows)
+
+
+def parts_of(rows: Rows, limits: Limits) -> int:
+    """In how many parts a set has to be taken so that each fits a hash table; widths are those of its first rows."""
+    first = next((batch for batch in rows.open() if batch.num_rows), None)
+    width = 0.0 if first is None else first.nbytes / first.num_rows
+    return max(1, math.ceil(rows.row_count / limits.build_rows), math.ceil(rows.row_count * width / limits.build_bytes))
+
+
+def part_of(name: str, columns: Sequence[str], number: int, parts: int) -> str:
+    """SQL for a part of a named set: rows of equal values are in parts of the same number."""
+    if parts == 1:
+        return name
+    # The remainder of a negative number is negative.
+    hashed = f"xxhash64({', '.join(columns)}) % {parts}"
+    return f"(SELECT * FROM {name} WHERE {hashed} IN ({number}, {number - parts})) {name}"  # noqa: S608 - neutral names
+
+
+def run(
+    sql: str, inputs: dict[str, Rows], limits: Limits, *, is_ordered: bool = False, has_hashes: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Answer a question about named sets, as a stream.
+
+    What stands on the left of a join becomes a hash table, what stands on the right passes by it. What reading a stream
+    raises comes out unchanged. With ``is_ordered`` the rows of a stream keep their order, on one thread; with
+    ``has_hashes`` the question may use ``xxhash64``.
+
+    Raises:
+        ResourceLimitError: the hash table does not fit, because rows are far wider than the first ones were.
+    """
+    context = session(limits, partitions=1 if is_ordered else None)
+    if has_hashes:
+        # These functions follow Spark and shadow others, so only questions about hashes see them.
+        context.enable_spark_functions()
+    failures: list[Exception] = []
+    for name, rows in inputs.items():
+        register(context, name, rows, failures)
+    try:
+        for batch in context.sql(sql).execute_stream():
+            yield batch.to_pyarrow()
+    except Exception as error:
+        if failures:
+            raise failures[0] from None
+        if "Resources exhausted" in str(error):
+            raise ResourceLimitError(
+                "Checking the rows of this write takes more memory than it may.",
+                resource="validation_bytes",
+                limit=limits.pool_bytes,
+                actual=limits.pool_bytes + 1,
+                help="Write in smaller portions, or shorten the ids.",
+            ) from error
+        raise
+
+
+def session(limits: Limits = LIMITS, *, partitions: int | None = None) -> SessionContext:
+    """A session with bounded memory and threads."""
+    # Loading DataFusion takes longer than a small write, and most of those need it not at all.
+    from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
+
+    threads = partitions or min(os.cpu_count() or 1, MAX_THREADS)
+    config = SessionConfig().with_batch_size(BATCH_ROWS).with_target_partitions(threads)
+    runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(limits.pool_bytes)
+    return SessionContext(config, runtime)
+
+
+def register(context: SessionContext, name: str, rows: Rows, failures: list[Exception]) -> None:
+    """Make a set known by a name."""
+    if rows.table is None:
+        context.register_dataset(name, StreamedRows(rows, failures))
+        return
+    batches = rows.table.to_batches(max_chunksize=BATCH_ROWS)
+    context.register_record_batches(name, [batches or [pa.RecordBatch.from_pylist([], schema=rows.schema)]])
+
+
+class StreamedRows(ds.Dataset):  # type: ignore[misc]
+    """A stream in the only form in which DataFusion takes one from Python: as a dataset of one fragment.
+
+    DataFusion asks a dataset for ``schema``, ``scanner`` and ``get_fragments``, and a fragment for a ``scanner``;
+    pyarrow's own in-memory dataset would read the whole stream first.
+
+    Attributes:
+        failures: what reading raised; DataFusion makes a text of it.
+    """
+
+    def __init__(self, rows: Rows, failures: list[Exception]) -> None:
+        self.rows = rows
+        self.failures = failures
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.rows.schema
+
+    def get_fragments(self, filter: Any = None) -> list[StreamedRows]:  # noqa: A002 - the scanner applies it
+        return [self]
+
+    def scanner(
+        self,
+        *_schema: pa.Schema,
+        columns: Sequence[str] | None = None,
+        filter: Any = None,  # noqa: A002 - DataFusion says it by this name
+        batch_size: int | None = None,
+    ) -> _Scanner:
+        return _Scanner(self, self.schema.names if columns is None else list(columns), filter)
+
+
+class _Scanner:
+    """One pass over a stream, with some of its columns."""
+
+    def __init__(self, owner: StreamedRows, columns: list[str], predicate: Any) -> None:
+        self.owner = owner
+        self.columns = columns
+        self.predicate = predicate
+        self.projected_schema = pa.schema([owner.schema.field(name) for name in columns])
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            for batch in self.owner.rows.open():
+                wanted = batch if self.predicate is None else batch.filter(self.predicate)
+                yield wanted.select(self.columns)
+        except Exception as error:
+            self.owner.failures.append(error)
+            raise
+
+
+def matches_pattern(values: pa.Array, pattern: str) -> pa.Array:
+    """For each text, whether the pattern, in the dialect of Rust, matches somewhere in it; null for null.
+
+    Raises:
+        ValueError: the pattern compiles to more than the dialect allows.
+    """
+    from datafusion import col, functions, lit
+
+    context = session(partitions=1)
+    # This rule turns patterns of plain characters into LIKE, and loses backslashes on the way.
+    context.remove_optimizer_rule("simplify_expressions")
+    frame = context.create_dataframe([[pa.record_batch({"v": values})]])
+    try:
+        found = frame.select(functions.regexp_like(col("v"), lit(pattern)).alias("m")).to_arrow_table()["m"]
+    except Exception as error:
+        if "Regular expression did not compile" in str(error):
+            raise ValueError(str(error).rpartition("did not compile: ")[2]) from None
+        raise
+    return found.combine_chunks()

@@ -1,0 +1,144 @@
+"""``prepare_changes``: incoming rows become a judged change set, and that becomes staged table writes.
+
+Files are written once per write, however often it is prepared: rows that are only added do not depend on the version
+that they are added to. Replacing rows by id does, so upserts are staged anew on each snapshot.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.history.log import ManifestLog
+from omnigraph.history.repository import Repository
+from omnigraph.history.schemas import TypeTable
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.tables.interface import StagedHandle, WrittenRows
+from omnigraph.write.buffers import fill_ids, refuse_lost_files
+from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
+from omnigraph.write.committed import CommittedRows
+from omnigraph.write.edge_ids import keep_last, resolve_edge_ids
+from omnigraph.write.plan import TableEffect
+from omnigraph.write.problems import ProblemLog
+from omnigraph.write.validate import validate_changes
+
+
+@dataclass(slots=True)
+class Incoming:
+    """Rows of one type that a write brings.
+
+    Attributes:
+        waits_for_ids: rows without an id take it from the committed row that they replace, if there is one.
+        files: what was written of them, for every attempt after the first.
+    """
+
+    target: TypeTable
+    mode: ChangeMode
+    rows: NewRows
+    ids_are_fresh: bool = False
+    waits_for_ids: bool = False
+    files: tuple[WrittenRows, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """Staged writes, and the tables whose content they rely on.
+
+    Attributes:
+        read_keys: keys of every table read or written.
+        changes: what was staged.
+    """
+
+    effects: tuple[TableEffect, ...]
+    read_keys: frozenset[str]
+    changes: ChangeSet
+
+    def keep_warm(self, repository: Repository, log: ManifestLog) -> None:
+        """Carry what this process knows of the tables over to their new versions."""
+        for effect in self.effects:
+            change = self.changes.of(effect.target)
+            entry = log.state.entries.get(effect.target.key)
+            if change is None or entry is None or change.mode is ChangeMode.REPLACE:
+                continue
+            repository.warm.carry_over(
+                effect.pin, entry.pin, change.rows.table, replaces=change.mode is ChangeMode.UPSERT
+            )
+
+
+def prepare_changes(
+    repository: Repository, snapshot: Snapshot, incoming: tuple[Incoming, ...], *, is_void: bool
+) -> Prepared:
+    """Judge rows against a snapshot and stage them on it; ``is_void`` says that files written before may be gone.
+
+    Raises:
+        ConstraintError: the rows break a rule of the schema; nothing is staged.
+        ConflictError: files are gone that cannot be written again.
+    """
+    committed = CommittedRows(snapshot, repository.tables, repository.warm)
+    changes = ChangeSet(changes=tuple(_change(each, committed) for each in incoming))
+    problems = ProblemLog()
+    validate_changes(changes, snapshot.schema, committed, problems)
+    problems.raise_violated()
+    effects = []
+    for each, change in zip(incoming, changes.changes, strict=True):
+        if is_void:
+            refuse_lost_files(each.rows)
+            each.files = ()
+        pin = snapshot.entry(change.target).pin
+        staged = _stage(repository, snapshot, each, change)
+        if staged is not None:
+            effects.append(TableEffect(target=change.target, pin=pin, staged=(staged,)))
+    keys = committed.looked_at | {effect.target.key for effect in effects}
+    return Prepared(effects=tuple(effects), read_keys=frozenset(keys), changes=changes)
+
+
+def _change(each: Incoming, committed: CommittedRows) -> TypeChange:
+    rows = each.rows
+    may_repeat = each.mode is ChangeMode.UPSERT and not each.target.key_columns and not each.ids_are_fresh
+    if each.waits_for_ids or (may_repeat and (rows.table is not None or _has_repeated_ids(rows, committed))):
+        table = rows.table
+        if table is None:
+            table = rows.read(committed.tables, each.target.schema.names).read_all()
+        if each.waits_for_ids:
+            table = fill_ids(each.target, resolve_edge_ids(each.target, table, committed))
+        table = keep_last(table)
+        # Rows that gave way to later ones take their places with them; a place is told only where none did.
+        place_of = rows.place_of if table.num_rows == rows.row_count else NewRows(row_count=0).place_of
+        rows = NewRows(table=table, row_count=table.num_rows, place_of=place_of)
+    return TypeChange(target=each.target, mode=each.mode, rows=rows, ids_are_fresh=each.ids_are_fresh)
+
+
+def _has_repeated_ids(rows: NewRows, committed: CommittedRows) -> bool:
+    ids = rows.read(committed.tables, ["id"]).read_all()["id"]
+    return bool(pc.count_distinct(ids).as_py() != len(ids))
+
+
+def _stage(repository: Repository, snapshot: Snapshot, each: Incoming, change: TypeChange) -> StagedHandle | None:
+    tables, target, entry = repository.tables, change.target, snapshot.entry(change.target)
+    handle = tables.open_at(entry.pin)
+    if change.mode is ChangeMode.REPLACE:
+        return tables.stage_overwrite(handle, _files(repository, snapshot, each, change))
+    if change.rows.row_count == 0:
+        return None
+    if change.mode is ChangeMode.UPSERT and entry.row_count and not change.ids_are_fresh:
+        rows = change.rows.table
+        source: pa.Table | pa.RecordBatchReader = (
+            rows if rows is not None else change.rows.read(tables, target.schema.names)
+        )
+        return tables.stage_upsert(handle, source)
+    return tables.stage_append(handle, _files(repository, snapshot, each, change))
+
+
+def _files(repository: Repository, snapshot: Snapshot, each: Incoming, change: TypeChange) -> tuple[WrittenRows, ...]:
+    """The rows in files: as they came, as an earlier attempt wrote them, or written now."""
+    if change.rows.table is None:
+        return change.rows.written
+    # Ids that were taken from committed rows belong to one snapshot.
+    if not each.files or each.waits_for_ids:
+        pin = snapshot.entry(change.target).pin
+        if change.rows.row_count == 0:
+            return ()
+        each.files = (repository.tables.write_rows(pin, change.rows.table, schema=change.target.schema),)
+    return each.files

@@ -1,0 +1,145 @@
+"""Cardinality: how many edges of a type leave one node, after the write.
+
+Only sources that the write touches are judged: those of new edges, and those that lose an edge because it is replaced
+or gone. So a source that never had an edge is never judged, and neither is one that is not there after the write.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.history.schemas import GraphSchema
+from omnigraph.schema import Cardinality, EdgeType
+from omnigraph.write.change_rows import ChangedRows, committed_rows
+from omnigraph.write.changeset import ChangeMode
+from omnigraph.write.committed import CommittedRows
+from omnigraph.write.problems import Problem, ProblemLog
+from omnigraph.write.sets import Limits, Rows, part_of, run
+from omnigraph.write.validate_edges import NodesAfter, ends_of, split_edges
+from omnigraph.write.violations import problem_at, quoted, report, room_in
+
+SOURCES: Final = pa.schema({"src": pa.string()})
+COUNTS: Final = pa.schema({"src": pa.string(), "edges": pa.int64(), "row": pa.int64()})
+TOTALS: Final = COUNTS.append(pa.field("touched", pa.int64()))
+UNPLACED: Final = -1
+"""Number of the row of a source that no new edge has."""
+
+
+def check_cardinality(
+    rows: ChangedRows,
+    schema: GraphSchema,
+    nodes: NodesAfter,
+    committed: CommittedRows,
+    problems: ProblemLog,
+    limits: Limits,
+) -> None:
+    """Judge the sources that a change of an edge type touches."""
+    bounds = rows.target.type.cardinality if isinstance(rows.target.type, EdgeType) else Cardinality()
+    if bounds.minimum == 0 and bounds.maximum is None:
+        return
+    kept, gone = _committed_sources(rows, bounds, committed, limits)
+    source = ends_of(schema, rows.target)["src"]
+    broken = _count(rows.final({"src": "src"}), kept, gone, bounds, nodes.count(source), limits)
+    if not broken.num_rows:
+        return
+    # Whoever is not there cannot have too few edges, and that an edge starts there is told already.
+    numbers = pa.array(range(broken.num_rows), pa.int64())
+    probe = Rows.of(pa.table({"row": numbers, "key": broken["src"]}))
+    absent = nodes.missing(source, probe, broken.num_rows)
+    broken = broken.filter(pc.invert(pc.is_in(numbers, value_set=absent.first["row"])))
+    report(problems, "cardinality", broken.num_rows, _problems(rows, bounds, broken, room_in(problems)))
+
+
+def _committed_sources(
+    rows: ChangedRows, bounds: Cardinality, committed: CommittedRows, limits: Limits
+) -> tuple[Rows, Rows]:
+    """The sources of committed edges: of those that stay, and of those that do not. Once for each edge.
+
+    Of few new edges, only sources that are touched; which edges go matters only to a minimum.
+    """
+    none = Rows.of(SOURCES.empty_table())
+    target, names = rows.target, {"src": "src"}
+    if not committed.row_count(target):
+        return none, none
+    if rows.mode is ChangeMode.REPLACE:
+        return none, committed_rows(committed, target, names) if bounds.minimum else none
+    if not rows.is_few:
+        if not rows.can_replace:
+            return committed_rows(committed, target, names), none
+        return split_edges(target, rows, committed, names, limits)
+    sources = rows.final(names).read_all()["src"]
+    if not rows.can_replace:
+        return Rows.of(committed.lookup(target, sources.unique(), key="src", columns=["src"])), none
+    ids = rows.final({"key": "id"}).read_all()["key"].unique()
+    gone = SOURCES.empty_table()
+    if bounds.minimum:
+        gone = committed.lookup(target, ids, columns=["src"])
+        sources = pa.chunked_array([*sources.chunks, *gone["src"].chunks], pa.string())
+    around = committed.lookup(target, sources.unique(), key="src", columns=["id", "src"])
+    kept = around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])
+    return Rows.of(kept), Rows.of(gone)
+
+
+def _count(new: Rows, kept: Rows, gone: Rows, bounds: Cardinality, sources: int, limits: Limits) -> pa.Table:
+    """The touched sources that have too few edges or too many: source, edges, number of its last new edge.
+
+    ``sources`` says how many different ones there are, roughly.
+    """
+    if new.row_count + kept.row_count + gone.row_count <= limits.memory_rows:
+        return _broken(_totals(new, kept, gone), bounds)
+    parts = max(1, math.ceil(min(sources, new.row_count + kept.row_count + gone.row_count) / limits.build_rows))
+    counted: list[pa.Table] = []
+    for number in range(parts):
+        ours, stay, go = (part_of(name, ["src"], number, parts) for name in ("n", "k", "g"))
+        sql = (
+            'SELECT src, sum(edges) AS edges, max("row") AS "row", max(touched) AS touched FROM ('  # noqa: S608 - ours
+            f'SELECT src, 1 AS edges, "row", 1 AS touched FROM {ours} UNION ALL '
+            f"SELECT src, 1, {UNPLACED}, 0 FROM {stay} UNION ALL SELECT src, 0, {UNPLACED}, 1 FROM {go}"
+            ") GROUP BY src"
+        )
+        # One row for each source passes by; the condition stands here because DataFusion cannot plan it as HAVING.
+        batches = run(sql, {"n": new, "k": kept, "g": gone}, limits, has_hashes=parts > 1)
+        counted += [_broken(pa.Table.from_batches([batch.cast(TOTALS)]), bounds) for batch in batches]
+    return pa.concat_tables(counted) if counted else COUNTS.empty_table()
+
+
+def _totals(new: Rows, kept: Rows, gone: Rows) -> pa.Table:
+    """What the question to DataFusion is about, in memory."""
+    parts = []
+    for rows, edges, touched in ((new, 1, 1), (kept, 1, 0), (gone, 0, 1)):
+        table = rows.read_all()
+        numbers = table["row"] if rows is new else pa.repeat(UNPLACED, table.num_rows)
+        marks = {"edges": pa.repeat(edges, table.num_rows), "touched": pa.repeat(touched, table.num_rows)}
+        parts.append(pa.table({"src": table["src"], "row": numbers, **marks}))
+    grouped = pa.concat_tables(parts).group_by("src", use_threads=False)
+    counted = grouped.aggregate([("edges", "sum"), ("row", "max"), ("touched", "max")])
+    return counted.rename_columns({"edges_sum": "edges", "row_max": "row", "touched_max": "touched"})
+
+
+def _broken(totals: pa.Table, bounds: Cardinality) -> pa.Table:
+    is_broken = pc.less(totals["edges"], bounds.minimum)
+    if bounds.maximum is not None:
+        is_broken = pc.or_(is_broken, pc.greater(totals["edges"], bounds.maximum))
+    return totals.filter(pc.and_(is_broken, pc.equal(totals["touched"], 1))).select(COUNTS.names)
+
+
+def _problems(rows: ChangedRows, bounds: Cardinality, broken: pa.Table, keep: int) -> Iterator[Problem]:
+    """In the order of the input; sources that no new edge has come last, by id."""
+    marked = broken.append_column("is_unplaced", pc.equal(broken["row"], UNPLACED))
+    order = [("is_unplaced", "ascending"), ("row", "ascending"), ("src", "ascending")]
+    first = marked.sort_by(order).slice(0, keep).to_pylist()
+    placed = [each["row"] for each in first if not each["is_unplaced"]]
+    ids = {row: record["id"] for row, record in zip(placed, rows.at(placed, ["id"]), strict=True)}
+    for each in first:
+        is_few = each["edges"] < bounds.minimum
+        bound = f"min {bounds.minimum}" if is_few else f"max {bounds.maximum}"
+        message = (
+            f"@card violation on edge {rows.target.name}: "
+            f"source {quoted(each['src'])} has {each['edges']} edges ({bound})"
+        )
+        yield problem_at(rows, each["row"], "cardinality", message, ids.get(each["row"]), "src")

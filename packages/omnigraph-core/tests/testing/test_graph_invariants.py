@@ -1,0 +1,98 @@
+"""``assert_graph_is_whole`` tells each thing that can be wrong with a graph: else what stands on it proves nothing."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from omnigraph.graph import Commits, Graph
+from omnigraph.testing.graph_contract.clauses import SEED, GraphPlace
+from omnigraph.testing.invariants import assert_graph_is_whole
+
+
+@pytest.fixture
+def graph() -> Iterator[Graph]:
+    with GraphPlace(uri=f"memory://whole-{secrets.token_hex(8)}/g").init() as graph:
+        graph.load(SEED, "append")
+        graph.load([], "append")
+        yield graph
+
+
+def test_a_whole_graph_passes(graph: Graph):
+    assert_graph_is_whole(graph)
+
+
+@pytest.mark.parametrize("name", ["__recovery/01ARZ3NDEKTSV4RRFFQ69G5FAV.json", "__init_claim.json"])
+def test_what_a_write_left_behind_is_told_unless_it_is_expected(graph: Graph, name: str):
+    adapter = graph._repository.adapter
+    adapter.write(adapter.key(name), b"{}")
+    assert_graph_is_whole(graph, is_settled=False)
+    with pytest.raises(AssertionError, match=f"left behind: .*{name}"):
+        assert_graph_is_whole(graph)
+
+
+def broken_history(graph: Graph, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
+    commits = graph.commits.list()
+    monkeypatch.setattr(Commits, "list", lambda self: change(commits))
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        (lambda commits: [commits[0], commits[2]], "history is no line"),
+        (lambda commits: [replace(commits[0], parent_id=commits[2].id), *commits[1:]], "history is no line"),
+        (lambda commits: [replace(commits[0], manifest_version=7), *commits[1:]], "versions have gaps"),
+        (lambda commits: commits[1:], "the newest commit is"),
+    ],
+    ids=["missing", "fork", "gap", "behind"],
+)
+def test_a_history_that_is_no_line_is_told(graph: Graph, monkeypatch: pytest.MonkeyPatch, change: Any, complaint: str):
+    broken_history(graph, monkeypatch, change)
+    with pytest.raises(AssertionError, match=complaint):
+        assert_graph_is_whole(graph)
+
+
+@pytest.mark.parametrize(
+    ("line", "complaint"),
+    [
+        (None, "node:Person is exported otherwise"),
+        ('{"type":"Person","data":{"id":"zed","name":"zed","age":null}}', "node:Person is exported otherwise"),
+        ('{"edge":"Rated","from":"zed","to":"F1","data":{"id":"x","stars":1}}', "has no from: zed"),
+        ('{"edge":"Rated","from":"ann","to":"F9","data":{"id":"x","stars":1}}', "has no to: F9"),
+    ],
+    ids=["missing", "added", "source", "target"],
+)
+def test_an_export_that_is_not_what_is_stored_is_told(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, line: str | None, complaint: str
+):
+    lines = list(graph.export())
+    changed = (
+        [each for each in lines if '"ann"' not in each or '"Person"' not in each] if line is None else [*lines, line]
+    )
+    monkeypatch.setattr(Graph, "export", lambda self, **_: iter(changed))
+    with pytest.raises(AssertionError, match=complaint):
+        assert_graph_is_whole(graph)
+
+
+@pytest.mark.parametrize(
+    ("rows", "complaint"),
+    [
+        ([{"id": "ann"}], "node:Person has 1 rows, and the manifest says 2"),
+        ([{"id": "ann"}, {"id": "ann"}], "node:Person has ids twice"),
+    ],
+)
+def test_rows_that_are_not_as_the_manifest_says_are_told(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch, rows: list[dict[str, str]], complaint: str
+):
+    read = Graph.table
+
+    def table(self: Graph, name: str, *arguments: Any, **options: Any) -> Any:
+        return rows if name == "node:Person" else read(self, name, *arguments, **options)
+
+    monkeypatch.setattr(Graph, "table", table)
+    with pytest.raises(AssertionError, match=complaint):
+        assert_graph_is_whole(graph)

@@ -1,0 +1,92 @@
+"""``CommittedRows``: the same answers from memory and from the tables, and a note of every table looked at."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from publish_world import FILM, PERSON, SAW, new_graph, write
+
+from omnigraph.history.warm import WarmColumns
+from omnigraph.tables.counting import count_table_calls
+from omnigraph.write.committed import CommittedRows
+
+PEOPLE = {"ann": 30, "bob": None, "cem": 30, "dee": 7}
+
+
+def people(repository, pin, target):
+    rows = pa.table({"id": list(PEOPLE), "age": list(PEOPLE.values()), "name": list(PEOPLE)})
+    return repository.tables.stage_append(
+        repository.tables.open_at(pin), rows.select(target.schema.names).cast(target.schema)
+    )
+
+
+@pytest.fixture(params=[1_000, 0], ids=["in memory", "from the table"])
+def committed(request) -> CommittedRows:
+    repository = new_graph()
+    write(repository, {PERSON: people})
+    return CommittedRows(
+        repository.snapshot(repository.newest()), repository.tables, WarmColumns(max_rows=request.param)
+    )
+
+
+def person(committed: CommittedRows):
+    return committed.snapshot.schema.node("Person")
+
+
+def test_rows_are_found_by_their_keys(committed):
+    found = committed.lookup(person(committed), pa.array(["dee", "ann", "zoe"]), columns=["id", "age"])
+    assert found.column_names == ["id", "age"]
+    assert sorted(map(tuple, (each.values() for each in found.to_pylist()))) == [("ann", 30), ("dee", 7)]
+
+
+def test_rows_are_found_by_another_column(committed):
+    found = committed.lookup(person(committed), pa.array([30], pa.int32()), key="age", columns=["id"])
+    assert sorted(found["id"].to_pylist()) == ["ann", "cem"]
+
+
+def test_rows_are_found_whole(committed):
+    [found] = committed.lookup(person(committed), pa.array(["bob"])).to_pylist()
+    assert found == {"id": "bob", "age": None, "name": "bob"}
+
+
+def test_no_keys_find_no_rows(committed):
+    found = committed.lookup(person(committed), pa.array([], pa.string()), columns=["id", "age"])
+    assert found.num_rows == 0
+    assert found.column_names == ["id", "age"]
+
+
+def test_rows_are_found_by_several_columns_at_once(committed):
+    keys = {"age": pa.array([30, 7], pa.int32()), "name": pa.array(["cem", "dee", "bob"])}
+    found = committed.lookup_all(person(committed), keys, columns=["id"])
+    assert sorted(found["id"].to_pylist()) == ["cem", "dee"]
+    assert found.column_names == ["id"]
+
+
+def test_all_rows_come_as_a_stream(committed):
+    found = committed.read(person(committed), ["id"]).read_all()
+    assert sorted(found["id"].to_pylist()) == sorted(PEOPLE)
+
+
+def test_the_number_of_rows_costs_nothing(committed):
+    with count_table_calls() as counts:
+        assert committed.row_count(person(committed)) == 4
+        assert committed.row_count(committed.snapshot.schema.node("Film")) == 0
+    assert counts == {}
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        lambda committed, target: committed.row_count(target),
+        lambda committed, target: committed.read(target, ["id"]).read_all(),
+        lambda committed, target: committed.lookup(target, pa.array(["x"]), columns=["id"]),
+        lambda committed, target: committed.lookup(target, pa.array(["x"])),
+        lambda committed, target: committed.lookup_all(target, {"id": pa.array(["x"])}, columns=["id"]),
+    ],
+)
+def test_every_look_at_a_table_is_noted(committed, look):
+    assert committed.looked_at == set()
+    look(committed, committed.snapshot.schema.node("Film"))
+    assert committed.looked_at == {FILM}
+    look(committed, committed.snapshot.schema.edge("Saw"))
+    assert committed.looked_at == {FILM, SAW}
