@@ -1,7 +1,8 @@
-"""OmniGraph at work: storage in memory, on disk and on an S3 server of this machine, then the two languages.
+"""OmniGraph at work: a graph of a film club, the storage below it in three places, and the two languages.
 
-Each chapter states one promise and tries it; a promise of storage, in every place. An outcome that is not as it must be
-ends the demo with exit code 1. Everything happens in a temporary directory and on loopback, and is gone afterwards.
+Each chapter states one promise and tries it; a promise of storage, in memory, on disk and on an S3 server. An outcome
+that is not as it must be ends the demo with exit code 1. Everything happens in a temporary directory and on loopback,
+and is gone afterwards.
 
 Run it with: tox run -e demo
 """
@@ -16,10 +17,10 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
 import omnigraph
-from omnigraph.errors import OmnigraphError, ReadOnlyError, StorageError
+from omnigraph.errors import OmnigraphError, StorageError
 from omnigraph.plugins import open_adapter
 from omnigraph.storage import ObjectKey, StorageAdapter, parse_uri, verify_honesty
 from omnigraph.storage.memory import MemoryAdapter
@@ -27,6 +28,7 @@ from omnigraph.testing.races import run_race
 from omnigraph.testing.s3_servers import run_s3_server
 
 OMNIGRAPH = Path(sys.executable).parent / "omnigraph"
+EXAMPLES = Path(__file__).parent
 WRITERS, ROUNDS = 4, 20
 
 SCHEMA = """\
@@ -44,6 +46,12 @@ query overdue($day: Date) {
     }
     return { $m, $b.titel }
 }
+"""
+
+BAD_RECORDS = """\
+{"type":"Film","data":{"code":"SF-099","title":"Late","genre":"sci-fi","released":"2026-13-01","minutes":90}}
+{"type":"Film","data":{"code":"SF-100","title":"Later","genre":"sci-fi","released":"2026-02-01","length":90}}
+{"edge":"Rentd","from":"1001","to":"SF-001","data":{"at":"2026-02-01T10:00:00Z","fee":3.0}}
 """
 
 _outcomes = 0
@@ -67,28 +75,106 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Six promises of storage in every place, the command that tries them on yours, and three of the languages."""
-    print(f"OmniGraph {omnigraph.__version__}. Storage first. A branch of a graph is one small object; who moves it")
-    print("publishes. So everything rests on a few promises about small objects, kept alike in three places.")
-    print("The S3 server is ministack, a process on this machine.\n")
-    with open_places() as places:
+    """Five promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
+    print(f"OmniGraph {omnigraph.__version__}. A film club becomes a graph, in memory, on disk and on an S3 server:")
+    print("ministack, a process on this machine.\n")
+    with open_places() as places, tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
         for place in places:
             print(f"    {place.name:<17}  {place.store.root}")
+        here = Path(folder)
+        (here / "examples").symlink_to(EXAMPLES)
+        show_init(here)
+        show_load(here)
+        show_refusal(here)
+        show_time_travel(here)
+        show_copies(here, places)
+        print("\nBelow a graph is storage. Who moves a small object publishes; so all of it rests on a few promises.")
         show_create(places)
         show_replace(places)
         show_race(places)
-        show_tables(places)
-        show_reading(places)
         show_liar()
         show_check(places[1])
-    with tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
-        show_lint(Path(folder))
-        show_plan(Path(folder))
-        show_migration(Path(folder))
+        show_lint(here)
+        show_plan(here)
+        show_migration(here)
     show_next()
 
 
-# ── the promises ─────────────────────────────────────────────────────────────────────────────────────────────────────
+# ── the graph ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def show_init(folder: Path) -> None:
+    """A graph is made of a schema."""
+    chapter("A graph begins with a schema", "It says which films, people, members and edges there may be.")
+    shown = run_omnigraph(folder, 0, "init", "--schema", "examples/films/schema.pg", "films.omni")
+    expect("3 node types and 6 edge types" in shown, "the types are not those of the schema")
+
+
+def show_load(folder: Path) -> None:
+    """A load is one commit."""
+    chapter("A load is one commit", "1,242 nodes and edges become visible at once, and survive a loss of power.")
+    words = ("load", "films.omni", "--data", "examples/films/seed.jsonl", "--mode", "append", "--as", "ann")
+    shown = run_omnigraph(folder, 0, *words)
+    expect("1,242 entities" in shown, "not every record was loaded")
+    shown = run_omnigraph(folder, 0, "snapshot", "films.omni")
+    expect("116" in shown and "version    2" in shown, "the counts are not those of the file")
+
+
+def show_refusal(folder: Path) -> None:
+    """A bad file changes nothing."""
+    chapter(
+        "A bad file is told in full and changes nothing",
+        "Each of three records is wrong in its own way. All must be told with their lines, and nothing be loaded.",
+    )
+    (folder / "bad.jsonl").write_text(BAD_RECORDS, "utf-8")
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        before = graph.refresh()
+        shown = run_omnigraph(folder, 3, "load", "films.omni", "--data", "bad.jsonl", "--mode", "append")
+        for line, reason in enumerate(("bad_date", "unknown_field", "unknown_type"), 1):
+            expect(f"bad.jsonl:{line}: error[{reason}]" in shown, f"line {line} was not told as {reason}")
+        expect(graph.refresh() == before, "a commit appeared")
+
+
+def show_time_travel(folder: Path) -> None:
+    """Every commit can be read."""
+    chapter(
+        "Every commit can be read",
+        "A month later films came back and opinions changed. The graph must show both states, each by its commit.",
+    )
+    words = ("load", "films.omni", "--data", "examples/films/update.jsonl", "--mode", "merge", "--as", "bo")
+    run_omnigraph(folder, 0, *words)
+    run_omnigraph(folder, 0, "commit", "list", "films.omni")
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        for commit, films, sequels in zip(reversed(graph.commits.list()), (0, 116, 118), (0, 1, 2), strict=True):
+            seen = len(graph.table("Film", snapshot=commit.id)), len(graph.table("SequelOf", snapshot=commit.id))
+            expect(seen == (films, sequels), f"{commit.id} shows {seen}")
+            print(f"    ✓ {commit.id}  {seen[0]:>3} films, {seen[1]} sequels", flush=True)
+        expect("\n".join(graph.export(snapshot=2)) != "\n".join(graph.export()), "the two exports are the same")
+    print()
+    shown = run_omnigraph(folder, 0, "export", "films.omni", "--snapshot", "2", "--type", "SequelOf")
+    expect(len(shown.splitlines()) == 1, "the past has other sequels")
+
+
+def show_copies(folder: Path, places: list[Place]) -> None:
+    """The same graph has the same text everywhere."""
+    chapter(
+        "A graph is the same everywhere",
+        "Its export is loaded into a new graph in each place. What these export must be the same, byte by byte.",
+    )
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        text = "\n".join(graph.export())
+        schema = graph.schema.text
+    for place in places:
+        uri, options = f"{place.store.root}/copy", place.store.options
+        with omnigraph.init(uri, schema=schema, options=options) as copy:
+            copy.load(text, "overwrite")
+            again = "\n".join(copy.export())
+        must(
+            again == text, place, f"{len(text.splitlines()):,} lines, {len(text):,} characters: the same", "they differ"
+        )
+
+
+# ── the storage ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def show_create(places: list[Place]) -> None:
@@ -136,53 +222,6 @@ def show_race(places: list[Place]) -> None:
             f"{WRITERS} {place.writers_are}, {ROUNDS} rounds: one winner each time, and its bytes are there",
             f"not one winner each time: {report.winners} {report.errors[:3]}",
         )
-
-
-def show_tables(places: list[Place]) -> None:
-    """Lance keeps tables beside the objects; its versions stay readable."""
-    # Importing Lance takes longer than the demo so far.
-    import lance
-    import pyarrow as pa
-
-    chapter(
-        "Tables live in the same place",
-        "The adapter says where; Lance creates a table of people there, then adds a row. Both versions stay.",
-    )
-    ada_and_grace = pa.table({"name": ["Ada", "Grace"], "born": [1815, 1906]})
-    alan = pa.table({"name": ["Alan"], "born": [1912]})
-    for place in places:
-        location = place.store.lance_location(place.store.key("nodes/person"))
-        options = dict(location.storage_options)
-        lance.write_dataset(ada_and_grace, location.uri, mode="create", storage_options=options)
-        lance.write_dataset(alan, location.uri, mode="append", storage_options=options)
-        versions = [lance.dataset(location.uri, version=number, storage_options=options) for number in (1, 2)]
-        before, after = (version.to_table().to_pylist() for version in versions)
-        must(
-            before == ada_and_grace.to_pylist() and after == before + alan.to_pylist(),
-            place,
-            f"{location.uri}\n{' ' * 25}version 1: {people(before)}; version 2: {people(after)}",
-            f"Lance read back {before} and {after}",
-        )
-
-
-def show_reading(places: list[Place]) -> None:
-    """A reader cannot change anything."""
-    chapter("A reader is only a reader", 'Opened with mode="r", the adapter must refuse to delete refs/main.')
-    for place in places:
-        with open_adapter(str(place.store.root), options=place.store.options, mode="r") as reader:
-            main_branch = reader.key("refs/main")
-            try:
-                reader.delete(main_branch)
-            except ReadOnlyError:
-                was_refused = True
-            else:
-                was_refused = False
-            must(
-                was_refused and reader.read_if_exists(main_branch) is not None,
-                place,
-                "delete: refused, as it must be; refs/main is still there",
-                "the delete was let through",
-            )
 
 
 def show_liar() -> None:
@@ -271,10 +310,12 @@ def run_omnigraph(folder: Path, code: int, *words: str) -> str:
     """Show a command and what it prints; it must end with this code."""
     print(f"    $ {shlex.join(['omnigraph', *words])}", flush=True)
     done = subprocess.run([OMNIGRAPH, *words], cwd=folder, capture_output=True, encoding="utf-8", check=False)
-    print("".join(f"    {line}".rstrip() + "\n" for line in done.stdout.splitlines()), flush=True)
+    # What it is about to do is said on stderr too, and is on the screen already.
+    printed = done.stdout if code == 0 or done.stdout else "".join(done.stderr.splitlines(keepends=True)[1:])
+    print("".join(f"    {line}".rstrip() + "\n" for line in printed.splitlines()), flush=True)
     if done.returncode != code:
         give_up(f"it ended with code {done.returncode} and not {code}: {done.stderr}")
-    return done.stdout
+    return printed
 
 
 def place_of(word: str, text: str) -> tuple[int, int]:
@@ -289,6 +330,10 @@ def show_next() -> None:
     command = OMNIGRAPH.relative_to(here) if OMNIGRAPH.is_relative_to(here) else OMNIGRAPH
     print(f"\nAll {_outcomes} outcomes are as they must be. Try next:\n")
     for what, why in (
+        (
+            f"{command} init --schema examples/films/schema.pg films.omni",
+            "this graph, to keep; docs/tutorial goes on",
+        ),
         (f"{command} lint --schema F.pg --query F.gq", "the same for your files; docs/reference has both languages"),
         (f"{command} storage check graph.omni", "the same on a place of yours; s3://bucket/graph works too"),
         (f"{command} plugins", "the backends that are installed, and their options"),
@@ -333,6 +378,13 @@ def must(holds: bool, place: Place, good: str, bad: str) -> None:
     count()
 
 
+def expect(holds: bool, bad: str) -> None:
+    """Count an outcome that the screen shows already; one that is not as it must be is the end."""
+    if not holds:
+        give_up(bad)
+    count()
+
+
 def count() -> None:
     """One more outcome that is as it must be."""
     global _outcomes
@@ -342,11 +394,6 @@ def count() -> None:
 def give_up(why: str) -> NoReturn:
     """Say what is wrong, loudly, and end with code 1."""
     raise SystemExit(f"\n✗ NOT as it must be: {why}")
-
-
-def people(rows: list[dict[str, Any]]) -> str:
-    """Rows as a person reads them."""
-    return ", ".join(f"{row['name']} {row['born']}" for row in rows)
 
 
 if __name__ == "__main__":

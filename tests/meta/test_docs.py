@@ -4,11 +4,13 @@
 ```pycon                  run by doctest in the same namespace; "..." stands for anything
 ```console run            each "$ omnigraph ..." must end with code 0 and print what follows it, spacing aside
 ```console run=3          the same with another code, and what it writes to stderr behind the rest
+                          A command may end in "> file". The page stands in a clone: it finds examples/.
 ```pg                     a schema that compiles; queries below it are checked against it
 ```gq                     queries that compile against the schema above them
 ```pg error=CODE,CODE     refused with exactly these codes; so ```gq error=CODE
 ```pg warning=CODE        compiles, and lint warns
 ```pg title="path"        also a file, for the commands of the page; so ```gq title="path"
+```jsonl title="path"     a file for the commands of the page
 ```python title="path"    a file of the example backend, word for word; those below smallest/ are run by pytest
 ```sh, text, toml, json, ebnf   for reading
 """
@@ -32,9 +34,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
-from omnigraph import errors, testing
+import omnigraph
+from omnigraph import Commit, LoadResult, Result, errors, testing
 from omnigraph.errors import CompileError, ErrorKind, OmnigraphError, StorageCondition
+from omnigraph.graph import Commits, Graph
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
@@ -45,7 +50,9 @@ from omnigraph.storage import Capability, ListBounds, StorageAdapter, StorageBac
 from omnigraph.storage.failures import BY_ERRNO
 from omnigraph.testing import storage_contract
 from omnigraph.testing.storage_contract import clauses
+from omnigraph.write.reasons import MEANINGS
 from omnigraph_cli.exit_codes import CODE_OF_KIND
+from omnigraph_cli.main import cli
 from omnigraph_storage_s3.plugin import S3_OPTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -58,8 +65,10 @@ PAGES = sorted([
     *ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("packages/*/README.md"), *ROOT.glob("examples/*/README.md"),
 ])  # fmt: skip
 
+WRITE = "packages/omnigraph-core/src/omnigraph/write"
+
 COMPILED = {"pg", "gq"}
-LANGUAGES = {"python", "pycon", "console", "sh", "text", "toml", "json", "ebnf", *COMPILED}
+LANGUAGES = {"python", "pycon", "console", "sh", "text", "toml", "json", "jsonl", "ebnf", *COMPILED}
 
 
 @dataclass(frozen=True)
@@ -89,6 +98,8 @@ class Block:
     def is_run(self) -> bool:
         if self.language == "console":
             return self.words.partition("=")[0] == "run"
+        if self.language == "jsonl":
+            return self.title is not None
         return self.language in COMPILED or (self.language in ("python", "pycon") and self.title is None)
 
     @property
@@ -153,17 +164,16 @@ def run_console(block: Block) -> None:
     for command, shown in re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block.text, re.MULTILINE):
         name, *arguments = shlex.split(command)
         assert name == "omnigraph", f"{block.place}: only omnigraph is run"
-        inherited = {variable: value for variable, value in os.environ.items() if not variable.startswith("AWS_")}
-        done = subprocess.run(
-            [Path(sys.executable).with_name("omnigraph"), *arguments],
-            env=inherited | {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONIOENCODING": "utf-8"},
-            capture_output=True,
-            encoding="utf-8",
-            check=False,
-            timeout=120,
-        )
-        assert done.returncode == block.exit_code, f"{block.place}: {command}\n{done.stdout}{done.stderr}"
-        printed = done.stdout + (done.stderr if done.returncode else "")
+        target = arguments[-1] if arguments[-2:-1] == [">"] else None
+        if target is not None:
+            del arguments[-2:]
+        # In this process: starting one per command would take longer than all the rest.
+        environment: dict[str, str | None] = {name: None for name in os.environ if name.startswith("AWS_")}
+        done = CliRunner().invoke(cli, arguments, env=environment | {"NO_COLOR": "1", "COLUMNS": "200"})
+        assert done.exit_code == block.exit_code, f"{block.place}: {command}\n{done.output}"
+        if target is not None:
+            Path(target).write_text(done.stdout, "utf-8")
+        printed = ("" if target else done.stdout) + (done.stderr if done.exit_code else "")
         is_as_shown = doctest.OutputChecker().check_output(
             shown, printed, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
         )
@@ -211,6 +221,7 @@ def run_pycon(block: Block, namespace: dict[str, Any]) -> None:
 )
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
     namespace: dict[str, Any] = {"__name__": "__page__"}
     catalog: Catalog | None = None
     for block in split_page(page)[1]:
@@ -220,6 +231,8 @@ def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest
             catalog = compile_block(block, catalog)
         elif block.language == "console":
             run_console(block)
+        elif block.language == "jsonl":
+            Path(block.title or "").write_text(block.text, "utf-8")
         elif block.language == "pycon":
             run_pycon(block, namespace)
         else:
@@ -385,10 +398,71 @@ def test_the_arguments_of_open_adapter_and_the_fields_of_list_bounds_are_those_o
     signature = inspect.signature(open_adapter)
     for name, default in re.findall(r"(\w+)=([^,)]+)", heading):
         assert repr(signature.parameters[name].default) == default.replace('"', "'")
-    # The fourth one is for tests of the plugin manager.
-    assert set(re.findall(r"\b(\w+)(?=[,=)])", heading)) - {"None", "rw"} == set(signature.parameters) - {"plugins"}
+    # "plugins" is for tests of the plugin manager.
+    assert set(re.findall(r"\b(\w+)(?=[,=)])", heading)) - {"None", "rw", "True"} == set(signature.parameters) - {
+        "plugins"
+    }
     fields = [quoted(row[0])[0] for row in rows(sections(STORAGE, 2)["`ListBounds`"])]
     assert fields == list(inspect.signature(ListBounds).parameters)
+
+
+def test_every_name_of_the_front_door_is_documented():
+    page = (DOCS / "reference" / "python.md").read_text("utf-8")
+    listed = {name for heading in sections(DOCS / "reference" / "python.md", 2) for name in quoted(heading)}
+    functions = {each.partition("(")[0] for each in documented_calls("Functions")}
+    # What is passed to a callback has no section of its own.
+    assert "`LoadProgress`" in page
+    assert listed | functions | {"LoadProgress", "__version__"} == set(omnigraph.__all__)
+
+
+def documented_calls(heading: str) -> list[str]:
+    """The calls and attributes that a table of the Python page lists."""
+    listed = rows(sections(DOCS / "reference" / "python.md", 2)[heading])
+    return [each for row in listed for each in quoted(row[0])]
+
+
+def called(name: str, function: Any) -> str:
+    """A call as the page spells it: defaults in double quotes, without annotations and self."""
+    parameters = [
+        parameter.replace(annotation=inspect.Parameter.empty)
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.name != "self"
+    ]
+    return f"{name}{inspect.Signature(parameters)}".replace("'", '"')
+
+
+def test_every_function_and_method_is_documented_with_its_exact_arguments():
+    functions = [called(name, getattr(omnigraph, name)) for name in ("init", "open", "explain")]
+    assert documented_calls("Functions") == functions
+    methods = [called(name, each) for name, each in inspect.getmembers(Graph, inspect.isfunction) if name[0] != "_"]
+    properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
+    assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
+    page = " ".join((DOCS / "reference" / "python.md").read_text("utf-8").split())
+    for name, function in inspect.getmembers(Commits, inspect.isfunction):
+        assert name.startswith("_") or f"`g.commits.{called(name, function)}`" in page
+
+
+@pytest.mark.parametrize("shape", [LoadResult, Commit])
+def test_every_field_of_a_shape_is_documented(shape: type):
+    fields = list(inspect.signature(shape).parameters)
+    assert sorted(documented_calls(f"`{shape.__name__}`")) == sorted(fields)
+
+
+def test_every_member_of_a_result_is_documented():
+    listed = {each.rstrip("()") for each in documented_calls("`Result`")}
+    public = {name for name in dir(Result) if not name.startswith("_")}
+    assert public <= listed
+
+
+def test_every_reason_for_which_a_record_is_refused_is_documented_with_its_meaning():
+    listed = dict(row[:2] for row in rows(sections(DOCS / "how-to" / "load-data.md", 2)["What can be wrong"]))
+    meanings = {f"`{reason}`": meaning for reason, meaning in MEANINGS.items()}
+    assert {word: listed[word].replace("`", "") for word in meanings} == meanings
+    # Rules of the schema have no registry: their words stand where they are found out.
+    sources = "".join(file.read_text("utf-8") for file in (ROOT / WRITE).glob("*.py") if "reasons" not in file.name)
+    rules = set(re.findall(r'reason="(\w+)"|report\(problems, "(\w+)"|problem_at\(rows, [^,]+, "(\w+)"', sources))
+    found = {f"`{word}`" for words in rules for word in words if word}
+    assert listed.keys() - meanings.keys() == found
 
 
 @pytest.mark.parametrize("name", [each for each in storage_contract.__all__ if each.endswith("Contract")])

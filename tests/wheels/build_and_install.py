@@ -27,7 +27,7 @@ def main(dist: Path, environment: Path) -> None:
     if not len(wheels) == len(sdists) == len(MEMBERS):
         raise SystemExit(f"expected {len(MEMBERS)} wheels and sdists, got {wheels} and {sdists}")
     run("uv", "venv", "--quiet", "--clear", "--python", sys.executable, environment)
-    groups = [f"{ROOT / 'pyproject.toml'}:{name}" for name in ("test", "oracles", "s3-servers")]
+    groups = [f"{ROOT / 'pyproject.toml'}:{name}" for name in ("test", "oracles", "conversions", "s3-servers")]
     run(
         "uv", "pip", "install", "--quiet", "--python", environment / "bin" / "python",
         "--constraints", ROOT / "constraints.txt", *wheels,

@@ -41,7 +41,7 @@ def test_without_a_verb_the_help_is_shown_and_the_usage_is_wrong(words: list[str
     ("words", "expected"),
     [
         (["plugin"], 'There is no command "plugin". Did you mean "plugins"?'),
-        (["zebra"], 'There is no command "zebra". There are: explain, lint, plugins, schema, storage, version.'),
+        (["zebra"], 'There is no command "zebra". There are: commit, explain, export, init, lint, load, plugins, '),
         (["storage", "chekc"], 'There is no command "chekc". Did you mean "check"?'),
         (["plugins", "one-too-many"], "one-too-many"),
         (["version", "--jsom"], 'There is no option "--jsom". Did you mean "--json"?'),

@@ -1,6 +1,6 @@
 """How the command ends, in one place. A number that scripts rely on never changes its meaning.
 
-The kind of an error decides the number: those of ``omnigraph.errors``, and four that only a command line has.
+The kind of an error decides the number: those of ``omnigraph.errors``, and three that only a command line has.
 """
 
 from __future__ import annotations
@@ -26,20 +26,25 @@ class ExitCode(IntEnum):
     DONE = 0, "done"
     FAILED = 1, "failed, or the thing checked did not pass"
     USAGE = 2, "the command line is wrong"
-    INVALID_INPUT = 3, "a URI, option value, schema or query is wrong; nothing was done"
+    INVALID_INPUT = 3, "a URI, option value, schema, query or record is wrong; nothing was done"
+    CONFLICT = 4, "the graph moved on meanwhile; nothing was done"
+    OUTCOME_UNKNOWN = 5, "it may have happened; the message says how to find out"
     INTERRUPTED = 130, "interrupted"
     PIPE_CLOSED = 141, "whoever read the output stopped reading"
     TERMINATED = 143, "asked to end by SIGTERM"
 
 
-USAGE, INTERNAL, INTERRUPTED, TERMINATED = "usage", "internal", "interrupted", "terminated"
+USAGE, INTERRUPTED, TERMINATED = "usage", "interrupted", "terminated"
+INTERNAL: Final = str(ErrorKind.INTERNAL)
 
 CODE_OF_KIND: Final = {
     **dict.fromkeys(map(str, ErrorKind), ExitCode.FAILED),
     str(ErrorKind.INVALID_INPUT): ExitCode.INVALID_INPUT,
     str(ErrorKind.COMPILE): ExitCode.INVALID_INPUT,
+    str(ErrorKind.CONSTRAINT): ExitCode.INVALID_INPUT,
+    str(ErrorKind.CONFLICT): ExitCode.CONFLICT,
+    str(ErrorKind.OUTCOME_UNKNOWN): ExitCode.OUTCOME_UNKNOWN,
     USAGE: ExitCode.USAGE,
-    INTERNAL: ExitCode.FAILED,
     INTERRUPTED: ExitCode.INTERRUPTED,
     TERMINATED: ExitCode.TERMINATED,
 }

@@ -29,6 +29,10 @@ COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
 
 _EXAMPLES = """\b
 Examples:
+  omnigraph init --schema films.pg films.omni
+  omnigraph load films.omni --data seed.jsonl --mode append
+  omnigraph commit list films.omni
+  omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq
   omnigraph explain --schema library.pg --query loans.gq --name at_home
   omnigraph schema plan --from library.pg --schema library-next.pg
@@ -76,10 +80,15 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     PROGRAM,
     cls=Program,
     verbs={
+        "commit": "omnigraph_cli.commands.commit:commit",
         "explain": "omnigraph_cli.commands.explain:explain",
+        "export": "omnigraph_cli.commands.export:export",
+        "init": "omnigraph_cli.commands.init:init",
         "lint": "omnigraph_cli.commands.lint:lint",
+        "load": "omnigraph_cli.commands.load:load",
         "plugins": "omnigraph_cli.commands.plugins:plugins",
         "schema": "omnigraph_cli.commands.schema:schema",
+        "snapshot": "omnigraph_cli.commands.snapshot:snapshot",
         "storage": "omnigraph_cli.commands.storage:storage",
         "version": "omnigraph_cli.commands.version:version",
     },

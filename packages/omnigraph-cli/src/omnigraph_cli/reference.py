@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -46,6 +47,11 @@ _CHECK: Final = ("storage", "check", "memory://scratch", "--writers", "2", "--ro
 _WRONG: Final = ("storage", "check", "memory://", "--json")
 _LINT: Final = ("lint", "--schema", "library.pg", "--query", "loans.gq", "--json")
 _PLAN: Final = ("schema", "plan", "--from", "library.pg", "--schema", "library-next.pg", "--json")
+_INIT: Final = ("init", "--schema", "library.pg", "library.omni", "--json")
+_LOAD: Final = ("load", "library.omni", "--data", "books.jsonl", "--mode", "append", "--as", "ann", "--json")
+_WRONG_LOAD: Final = ("load", "library.omni", "--data", "wrong.jsonl", "--mode", "append", "--json")
+_SNAPSHOT: Final = ("snapshot", "library.omni", "--json")
+_COMMITS: Final = ("commit", "list", "library.omni", "--json")
 _EXPLAIN: Final = ("explain", "--schema", "library.pg", "--query", "loans.gq", "--name", "titles", "--json")
 
 SAMPLES: Final = {
@@ -59,13 +65,33 @@ SAMPLES: Final = {
         "}\n"
         "query rate($isbn: String, $score: F32) { update Book set { scroe: $score } where isbn = $isbn }\n"
     ),
+    "books.jsonl": (
+        '{"type": "Book", "data": {"isbn": "b1", "title": "Harbor"}}\n'
+        '{"type": "Book", "data": {"isbn": "b2", "title": "Salt", "score": 4.5}}\n'
+    ),
+    "wrong.jsonl": '{"type": "Book", "data": {"isbn": "b3", "title": "Orbit", "score": "many"}}\n',
 }
 """The files that the examples of the page name."""
+
+_ULID: Final = re.compile(r"[0-9A-HJKMNP-TV-Z]{26}")
 
 
 def reference_page() -> str:
     """The whole page, as Markdown."""
-    return "\n".join([_INTRODUCTION, _exit_codes(), *_json_results(), *_sections(cli, None, PROGRAM)])
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        for name, text in SAMPLES.items():
+            Path(name).write_text(text, encoding="utf-8")
+        return "\n".join([_INTRODUCTION, _exit_codes(), *_json_results(), *_sections(cli, None, PROGRAM)])
+
+
+def steadied(document: dict[str, Any]) -> dict[str, Any]:
+    """A document without what differs from run to run: ids are numbered, times and the folder are made up."""
+    text = json.dumps(document).replace(json.dumps(str(Path.cwd()))[1:-1], "/home/ann")
+    for number, found in enumerate(dict.fromkeys(_ULID.findall(text)), 1):
+        text = text.replace(found, f"01KA7X3J8Q{number:016}")
+    text = re.sub(r'"created_at": \d+', '"created_at": 1767225600000000', text)
+    result: dict[str, Any] = json.loads(text)
+    return result
 
 
 def _exit_codes() -> str:
@@ -76,8 +102,8 @@ def _exit_codes() -> str:
     return (
         "## Exit codes\n\n"
         "The `kind` of an error decides how the command ends. `usage` stands for a command line that is wrong,\n"
-        "`internal` for a fault in OmniGraph or in a plugin, `interrupted` and `terminated` for signals; the other\n"
-        "kinds are those of the [errors](errors.md). A check that does not pass ends with 1 as well; a lint\n"
+        "`interrupted` and `terminated` for signals; the other kinds are those of the [errors](errors.md), and\n"
+        "`internal` also stands for a fault in a plugin. A check that does not pass ends with 1 as well; a lint\n"
         "report with errors and a migration that is not supported end with 3, see below.\n\n"
         "| code | meaning | kinds of error |\n|---|---|---|\n" + "".join(rows)
     )
@@ -126,6 +152,30 @@ def _json_results() -> Iterator[str]:
         "`diagnostics` are warnings about the new schema.",
     )
     yield _example("A query plan", _EXPLAIN, "`plan` has one line per operator, for people.")
+    yield _example(
+        "A graph that was made", _INIT, "`commit` is its first one, and `types` are those of a [snapshot](#a-snapshot)."
+    )
+    yield _example(
+        "A load",
+        _LOAD,
+        "`nodes` and `edges` count records by type, `total` all of them. `commit` has made them visible;\n"
+        "`created_at` is in microseconds since 1970.",
+    )
+    yield _example(
+        "A load that was refused",
+        _WRONG_LOAD,
+        "`problems` has up to 100 records, `counts` and `total` count all. See\n"
+        "[what can be wrong](../how-to/load-data.md#what-can-be-wrong).",
+    )
+    yield _example(
+        "A snapshot",
+        _SNAPSHOT,
+        "`location` and `version` are of the Lance table of a type, below the graph; `physical_branch` is the branch\n"
+        "of that table, or null for its main line.",
+    )
+    yield _example(
+        "Commits", _COMMITS, "Newest first. `omnigraph commit show` prints `uri` and one of them as `commit`."
+    )
 
 
 def _samples() -> str:
@@ -141,12 +191,9 @@ def _example(title: str, words: tuple[str, ...], explanation: str) -> str:
 def _document(words: tuple[str, ...]) -> dict[str, Any]:
     """What the command prints, without plugins that are not everybody's."""
     printed = io.StringIO()
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        for name, text in SAMPLES.items():
-            Path(name).write_text(text, encoding="utf-8")
-        with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
-            cli.main(["--quiet", *words])
-    document: dict[str, Any] = json.loads(printed.getvalue())
+    with contextlib.redirect_stdout(printed), contextlib.suppress(SystemExit):
+        cli.main(["--quiet", *words])
+    document = steadied(json.loads(printed.getvalue()))
     if words == _PLUGINS:
         document["plugins"] = [each for each in document["plugins"] if each["distribution"] == "omnigraph-core"]
     return document

@@ -43,6 +43,7 @@ class Session:
         self.quiet = False
         self.debug = False
         self.as_json = False
+        self._is_streaming = False
         self._hidden: re.Pattern[str] | None = None
 
     # ── secrets ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -90,6 +91,30 @@ class Session:
         if not self.as_json:
             self.show(part)
 
+    def stream(self, lines: Iterable[str]) -> None:
+        """Print lines as they come, in UTF-8 whatever the terminal speaks: they are data.
+
+        From the first line on, errors go to stderr even under ``--json``, where they cannot be taken for data.
+
+        Raises:
+            OutputError: standard output cannot be written.
+        """
+        if sys.stdout is None:
+            raise OutputError from OSError(errno.EBADF, os.strerror(errno.EBADF))
+        out = sys.stdout.buffer
+        # What a plugin prints must not land between the lines.
+        with contextlib.redirect_stdout(sys.stderr):
+            for line in lines:
+                self._is_streaming = True
+                try:
+                    out.write(line.encode() + b"\n")
+                except OSError as error:
+                    raise OutputError from error
+            try:
+                out.flush()
+            except OSError as error:
+                raise OutputError from error
+
     # ── narration ────────────────────────────────────────────────────────────────────────────────────────────
 
     def narrate(self, line: str) -> None:
@@ -109,13 +134,20 @@ class Session:
         A terminal shows that something is going on, in a line that is gone afterwards. What a plugin prints goes to
         stderr, so that it never lands between the results.
         """
+        with self.watching(on_what):
+            yield
+
+    @contextlib.contextmanager
+    def watching(self, on_what: str) -> Iterator[Callable[[str], None]]:
+        """As ``working``; what it gives changes the line that the terminal shows."""
         with contextlib.ExitStack() as stack:
+            show: Callable[[str], None] = _show_nothing
             if not self.quiet and sys.stderr is not None and sys.stderr.isatty():
                 from omnigraph_cli.output.text import spinner
 
-                stack.enter_context(spinner(on_what, sys.stderr))
+                show = stack.enter_context(spinner(on_what, sys.stderr))
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
-            yield
+            yield show
 
     def show_traceback(self, error: BaseException) -> None:
         """Under ``--debug``: where an error came from, causes included, on stderr."""
@@ -129,12 +161,20 @@ class Session:
             OutputError: standard output cannot be written.
         """
         self.show_traceback(error)
-        if self.as_json:
+        if self.as_json and self._is_streaming:
+            from omnigraph_cli.output.json import json_of
+
+            click.echo(json_of(result), err=True)
+        elif self.as_json:
             self.show(result)
         else:
             from omnigraph_cli.output.text import print_text
 
             print_text(result, sys.stderr)
+
+
+def _show_nothing(_line: str) -> None:
+    """Where there is no terminal."""
 
 
 def _pattern(value: str) -> str:

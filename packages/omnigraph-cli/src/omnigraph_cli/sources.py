@@ -1,4 +1,4 @@
-"""Schema and query files as the words of the command line name them: a path, or ``-`` for standard input.
+"""Schema, query and data files as the words of the command line name them: a path, or ``-`` for standard input.
 
 Whatever keeps a file from being read is wrong input, told with the name that was given, before anything is compiled.
 """
@@ -39,6 +39,21 @@ def read_input(path: str) -> SourceText:
         return decode_source(b"" if sys.stdin is None else sys.stdin.buffer.read(), "<stdin>")
     except OSError as error:
         # The message says all that the cause knows.
+        raise _unreadable(path, error) from None
+
+
+def refuse_unreadable(path: str) -> None:
+    """Find out now whether a file can be read, before anything is opened for it.
+
+    Raises:
+        InvalidInputError: it cannot.
+    """
+    if path == STANDARD_INPUT:
+        return
+    try:
+        with Path(path).open("rb"):
+            pass
+    except OSError as error:
         raise _unreadable(path, error) from None
 
 

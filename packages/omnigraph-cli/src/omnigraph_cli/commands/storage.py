@@ -1,21 +1,20 @@
 """``omnigraph storage``: is there a fault in this place that a graph would suffer from?
 
-The check itself lives in ``omnigraph.testing``; here its steps are printed as they come. Option values may be secrets:
-they are handed to the session for hiding before anything is opened. An interrupt ends the check, never its clean-up.
+The check itself lives in ``omnigraph.testing``; here its steps are printed as they come. An interrupt ends the check,
+never its clean-up.
 """
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from omnigraph.errors import InvalidInputError
 from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_cli.graphs import find_place, storage_options
 from omnigraph_cli.lazy_group import LazyGroup
 from omnigraph_cli.output.results import CheckResult, StepResult
 from omnigraph_cli.session import Session, global_options, json_option
@@ -51,19 +50,6 @@ def _number(
         return number
 
     return convert
-
-
-def _key_values(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
-    """The words as a mapping. A malformed one is not repeated in the error: it may be a secret."""
-    options: dict[str, str] = {}
-    for word in words:
-        key, equals, value = word.partition("=")
-        if not equals or not key:
-            raise click.BadParameter("It must have the form KEY=VALUE, such as region=eu-west-1.", ctx, param)
-        if key in options:
-            raise click.BadParameter(f'"{key}" is given twice.', ctx, param)
-        options[key] = value
-    return options
 
 
 @click.group(cls=LazyGroup, epilog="\b\nExamples:\n  omnigraph storage check graph.omni")
@@ -104,15 +90,7 @@ def storage() -> None:
     is_flag=True,
     help="Race threads of one process even where the store is shared between processes; faster.",
 )
-@click.option(
-    "--option",
-    "options",
-    metavar="KEY=VALUE",
-    multiple=True,
-    callback=_key_values,
-    help="A storage option, see `omnigraph plugins`. Repeatable. Other users of this machine may see the command "
-    "line: give secrets by environment variable.",
-)
+@storage_options
 @json_option
 @global_options
 @click.pass_obj
@@ -133,15 +111,9 @@ def check(
 
     Exit code 0 when every step passed, 1 when one failed or the place could not be reached.
     """
-    from omnigraph.plugins import find_backend, installed_plugins
-    from omnigraph.storage import parse_uri
     from omnigraph.testing.storage_check import check_storage
 
-    root = parse_uri(uri)
-    with session.working("loading plugins"):
-        _, backend = find_backend(root, installed_plugins())
-    session.hide(_secret_values(backend, options), keep=str(root))
-    _refuse_options(backend, options)
+    root, backend = find_place(session, uri, options)
     session.narrate(f"storage check {root}")
 
     steps = check_storage(
@@ -223,20 +195,3 @@ def _limits(root: StorageUri, backend: StorageBackend) -> str | None:
     if Capability.SHARED_BETWEEN_PROCESSES in backend.capabilities:
         return None
     return "in this process only" + ("; nothing is kept" if root.scheme == "memory" else "")
-
-
-def _secret_values(backend: StorageBackend, given: Mapping[str, str]) -> Iterator[str]:
-    """What must not be shown. Undeclared names are refused before anybody sees their values."""
-    for option in backend.options:
-        if option.is_secret:
-            yield given.get(option.name, "")
-            yield from (os.environ.get(variable, "") for variable in option.environment)
-
-
-def _refuse_options(backend: StorageBackend, given: Mapping[str, str]) -> None:
-    if given and not backend.options:
-        raise InvalidInputError(
-            f'The backend "{backend.name}" takes no options.',
-            help="Leave out --option.",
-            details={"option": next(iter(given))},
-        )

@@ -1,25 +1,24 @@
 """Results as text for people, with colour where a terminal takes it and ``NO_COLOR`` is not set.
 
-``lines_of`` is open to new results: each kind registers how it reads. A terminal gets long lines wrapped between words,
-below where they began; what is piped on stays whole. A word is never cut.
+A terminal gets long lines wrapped between words, below where they began; what is piped on stays whole. A word is never
+cut.
 """
 
 from __future__ import annotations
 
+import contextlib
 import errno
-import functools
 import os
-import textwrap
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Iterator
+from typing import IO, TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
 
+from omnigraph_cli.output.graph_text import problem_lines, problems_summary
 from omnigraph_cli.output.language_results import ExplainResult, LintResult, MigrationResult
+from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, counted, lines_of, row
 from omnigraph_cli.output.results import (
     BackendResult,
     CheckResult,
@@ -35,35 +34,11 @@ if TYPE_CHECKING:
     from omnigraph.lang import Diagnostic
     from omnigraph.query.lint import LintReport
 
-_GOOD, _BAD, _DIM = "green", "bold red", "dim"
-_STYLE_OF_SEVERITY: Final = {"error": _BAD, "warning": "bold yellow", "info": "bold cyan"}
+_STYLE_OF_SEVERITY: Final = {"error": BAD, "warning": "bold yellow", "info": "bold cyan"}
 _RELATED: Final = "blue"
-_STYLE_OF_STATUS: Final = {"loaded": _GOOD, "disabled": _DIM}
+_STYLE_OF_STATUS: Final = {"loaded": GOOD, "disabled": DIM}
 _MARK_OF_STATUS: Final = {"loaded": "✓", "disabled": "-"}
 _PLAIN_MARKS: Final = str.maketrans("✓✗", "+x")
-_NARROWEST: Final = 24
-"""Columns below which wrapping makes text harder to read, not easier."""
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line whose body, when it has to be broken, goes on below its own beginning."""
-
-    head: Text
-    body: str = ""
-    style: str = ""
-
-    def wrapped(self, width: int | None) -> Text:
-        """At most ``width`` columns where words allow it; None for any number."""
-        indent = self.head.cell_len
-        pieces = self.body.splitlines() or [""]
-        if width is not None and width - indent >= _NARROWEST:
-            pieces = [
-                piece
-                for each in pieces
-                for piece in textwrap.wrap(each, width - indent, break_long_words=False, break_on_hyphens=False) or [""]
-            ]
-        return Text.assemble(self.head, (f"\n{' ' * indent}".join(pieces), self.style))
 
 
 def print_text(result: Result, stream: IO[str]) -> None:
@@ -75,9 +50,11 @@ def print_text(result: Result, stream: IO[str]) -> None:
     console.print(text, soft_wrap=True)
 
 
-def spinner(message: str, stream: IO[str]) -> AbstractContextManager[Any]:
-    """A line on a terminal that says that work goes on, until the context ends."""
-    return _console(stream).status(Text(message))
+@contextlib.contextmanager
+def spinner(message: str, stream: IO[str]) -> Iterator[Callable[[str], None]]:
+    """A line on a terminal that says that work goes on, until the context ends; what it gives changes the line."""
+    with _console(stream).status(Text(message)) as status:
+        yield lambda line: status.update(Text(line))
 
 
 class _Console(Console):
@@ -92,12 +69,6 @@ def _console(stream: IO[str]) -> Console:
     return _Console(file=stream, color_system=None if plain else "auto", highlight=False, markup=False, emoji=False)
 
 
-@functools.singledispatch
-def lines_of(result: object) -> Iterator[Line]:
-    """What a person reads."""
-    raise TypeError(f"There is no text for a {type(result).__name__}")
-
-
 @lines_of.register
 def _(result: VersionResult) -> Iterator[Line]:
     yield Line(Text(f"omnigraph {result.release}"))
@@ -110,7 +81,10 @@ def _(result: ErrorResult) -> Iterator[Line]:
         # They hold the message and the help, and more.
         yield from _diagnostics_lines(result.diagnostics)
     else:
-        yield Line(Text("error: ", _BAD), result.message)
+        # Records that are wrong come like lines of a compiler; the message would repeat them.
+        problems = result.details.get("problems", ())
+        yield from problem_lines(problems)
+        yield Line(Text("error: ", BAD), problems_summary(result.details) if problems else result.message)
         if result.help:
             yield Line(Text("help: ", "bold"), result.help)
     for note in result.notes:
@@ -131,7 +105,7 @@ def _(result: PluginsResult) -> Iterator[Line]:
 
 
 def _plugin_lines(plugin: PluginResult) -> Iterator[Line]:
-    style = _STYLE_OF_STATUS.get(plugin.status, _BAD)
+    style = _STYLE_OF_STATUS.get(plugin.status, BAD)
     mark = _MARK_OF_STATUS.get(plugin.status, "✗")
     yield Line(
         Text.assemble(
@@ -142,56 +116,51 @@ def _plugin_lines(plugin: PluginResult) -> Iterator[Line]:
         )
     )
     if plugin.reason:
-        yield _row("reason", plugin.reason, style=style)
+        yield row("reason", plugin.reason, style=style)
     for backend in plugin.backends:
         if len(plugin.backends) > 1:
-            yield _row("backend", backend.name)
+            yield row("backend", backend.name)
         yield from _backend_lines(backend)
 
 
 def _backend_lines(backend: BackendResult) -> Iterator[Line]:
     # Every local spelling has the scheme "file", a path without any included.
     schemes = [f"{scheme}://" + (" and plain paths" if scheme == "file" else "") for scheme in backend.schemes]
-    yield _row("schemes", ", ".join(schemes))
-    yield _row("capabilities", ", ".join(backend.capabilities) or "none")
+    yield row("schemes", ", ".join(schemes))
+    yield row("capabilities", ", ".join(backend.capabilities) or "none")
     if not backend.options:
-        yield _row("options", "none")
+        yield row("options", "none")
     width = max((len(option.name) for option in backend.options), default=0)
     label = "options"
     for option in backend.options:
-        yield _row(label, option.help, name=f"{option.name:<{width}}  ")
+        yield row(label, option.help, name=f"{option.name:<{width}}  ")
         sources = ", ".join((*option.environment, *(("secret",) if option.is_secret else ())))
         if sources:
-            yield _row("", f"[{sources}]", name=" " * (width + 2), style=_DIM)
+            yield row("", f"[{sources}]", name=" " * (width + 2), style=DIM)
         label = ""
-
-
-def _row(label: str, body: str, *, name: str = "", style: str = "") -> Line:
-    """``    label         name  body``."""
-    return Line(Text.assemble((f"    {label:<14}", _DIM), name), body, style)
 
 
 @lines_of.register
 def _(step: StepResult) -> Iterator[Line]:
-    mark, style = ("✓", _GOOD) if step.passed else ("✗", _BAD)
+    mark, style = ("✓", GOOD) if step.passed else ("✗", BAD)
     yield Line(Text.assemble((f"{mark} ", style), (f"{step.name:<15} ", "bold")), step.detail)
     if step.error:
         errors = step.error.details.get("errors", ())
-        yield from (_row("seen" if number == 0 else "", each) for number, each in enumerate(errors))
+        yield from (row("seen" if number == 0 else "", each) for number, each in enumerate(errors))
         if step.error.help:
-            yield _row("help", step.error.help)
-        yield from (_row("note" if number == 0 else "", each) for number, each in enumerate(step.error.notes))
+            yield row("help", step.error.help)
+        yield from (row("note" if number == 0 else "", each) for number, each in enumerate(step.error.notes))
 
 
 @lines_of.register
 def _(result: CheckResult) -> Iterator[Line]:
     if result.verdict == "unreachable":
-        yield Line(Text("not checked: ", _BAD), f"{result.uri} could not be reached")
+        yield Line(Text("not checked: ", BAD), f"{result.uri} could not be reached")
     elif result.verdict == "failed":
-        yield Line(Text("failed: ", _BAD), f"do not keep a graph at {result.uri}")
+        yield Line(Text("failed: ", BAD), f"do not keep a graph at {result.uri}")
     else:
         limits = f" ({result.limits})" if result.limits else ""
-        yield Line(Text("passed: ", _GOOD), f"no fault found at {result.uri}{limits}")
+        yield Line(Text("passed: ", GOOD), f"no fault found at {result.uri}{limits}")
         yield Line(Text("evidence: ", "bold"), "; ".join(result.evidence))
 
 
@@ -205,15 +174,15 @@ def _(result: LintResult) -> Iterator[Line]:
         yield from _diagnostics_lines(report.diagnostics)
         yield Line(Text())
     if report.is_ok:
-        yield Line(Text("ok: ", _GOOD), _lint_summary(report))
+        yield Line(Text("ok: ", GOOD), _lint_summary(report))
     else:
-        yield Line(Text("failed: ", _BAD), _lint_summary(report))
+        yield Line(Text("failed: ", BAD), _lint_summary(report))
 
 
 def _lint_summary(report: LintReport) -> str:
     """``2 errors and 1 warning in a.pg and b.gq; 3 queries checked``."""
     facts = report.to_dict()
-    counts = " and ".join(_counted(facts[f"{word}s"], word) for word in ("error", "warning") if facts[f"{word}s"])
+    counts = " and ".join(counted(facts[f"{word}s"], word) for word in ("error", "warning") if facts[f"{word}s"])
     found_in = {each.source.name for each in report.diagnostics}
     examined = [each for each in (report.schema_path, report.query_path) if each is not None]
     files = " and ".join(each for each in dict.fromkeys(examined) if not found_in or each in found_in)
@@ -221,12 +190,8 @@ def _lint_summary(report: LintReport) -> str:
     if report.query_path is None:
         return summary
     if report.results or report.is_ok:
-        return f"{summary}; {_counted(len(report.results), 'query', 'queries')} checked"
+        return f"{summary}; {counted(len(report.results), 'query', 'queries')} checked"
     return f"{summary}; queries are checked when these are gone"
-
-
-def _counted(number: int, word: str, plural: str | None = None) -> str:
-    return f"{number} {word if number == 1 else plural or word + 's'}"
 
 
 @lines_of.register
@@ -260,7 +225,7 @@ def _diagnostic_lines(diagnostic: Diagnostic) -> Iterator[Line]:
                 word, _, message = text.partition(": ")
                 yield Line(Text.assemble((word, style), (": ", "bold")), message, "bold")
             case Part.PLACE | Part.MARGIN:
-                yield Line(Text(text, _DIM))
+                yield Line(Text(text, DIM))
             case Part.SOURCE:
                 yield Line(_beside_the_bar(text, ""))
             case Part.MARK:
@@ -269,10 +234,10 @@ def _diagnostic_lines(diagnostic: Diagnostic) -> Iterator[Line]:
                 yield Line(_beside_the_bar(text, _RELATED))
             case Part.HELP:
                 head, mark, advice = text.partition("= help: ")
-                yield Line(Text.assemble((head, _DIM), (mark, "bold")), advice)
+                yield Line(Text.assemble((head, DIM), (mark, "bold")), advice)
 
 
 def _beside_the_bar(line: str, style: str) -> Text:
     """A line of source, or the marks below one, with the margin toned down."""
     margin, bar, rest = line.partition("|")
-    return Text.assemble((margin + bar, _DIM), (rest, style))
+    return Text.assemble((margin + bar, DIM), (rest, style))

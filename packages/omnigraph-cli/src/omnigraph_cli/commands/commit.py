@@ -1,0 +1,78 @@
+"""``omnigraph commit``: the history of a graph."""
+
+from __future__ import annotations
+
+import click
+
+from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_cli.graphs import GraphPlace, branch_option, storage_options
+from omnigraph_cli.lazy_group import LazyGroup
+from omnigraph_cli.output.graph_results import CommitResult, CommitsResult
+from omnigraph_cli.session import Session, global_options, json_option
+
+_GROUP_EXAMPLES = """\b
+Examples:
+  omnigraph commit list films.omni
+  omnigraph commit show films.omni 01KA7X3J8Q0000000000000000
+"""
+_LIST_EXAMPLES = """\b
+Examples:
+  omnigraph commit list films.omni
+  omnigraph commit list films.omni --limit 5 --actor ann --json
+"""
+_SHOW_EXAMPLES = """\b
+Examples:
+  omnigraph commit show films.omni 01KA7X3J8Q0000000000000000
+"""
+
+
+@click.group(cls=LazyGroup, epilog=_GROUP_EXAMPLES)
+@json_option
+@global_options
+def commit() -> None:
+    """Look at the history of a graph."""
+
+
+@commit.command("list", epilog=_LIST_EXAMPLES)
+@click.argument("uri")
+@branch_option
+@click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most so many, the newest.")
+@click.option("--actor", metavar="ACTOR", help="Only those of this actor.")
+@storage_options
+@json_option
+@global_options
+@click.pass_obj
+def list_commits(
+    session: Session, uri: str, branch: str, limit: int | None, actor: str | None, options: dict[str, str]
+) -> ExitCode:
+    """List what led to the newest state of a branch, newest first.
+
+    Each line has the id, which --snapshot and --at take, the version of the manifest, which they take as well, what
+    kind of commit it is, when it was begun, by the clock of its writer, and by whom.
+
+    Exit code 0 also when no commit matches, 1 when there is no such graph or branch.
+    """
+    place = GraphPlace.of(session, uri, options)
+    with place.open(session) as graph, session.working(f"reading {place.uri}"):
+        found = tuple(graph.commits.list(branch, actor=actor, limit=limit))
+    session.show(CommitsResult(uri=graph.uri, branch=branch, commits=found))
+    return ExitCode.DONE
+
+
+@commit.command("show", epilog=_SHOW_EXAMPLES)
+@click.argument("uri")
+@click.argument("commit_id", metavar="ID")
+@storage_options
+@json_option
+@global_options
+@click.pass_obj
+def show_commit(session: Session, uri: str, commit_id: str, options: dict[str, str]) -> ExitCode:
+    """Show one commit.
+
+    Exit code 0 when there is such a commit, 1 when there is none.
+    """
+    place = GraphPlace.of(session, uri, options)
+    with place.open(session) as graph, session.working(f"reading {place.uri}"):
+        found = graph.commits.show(commit_id)
+    session.show(CommitResult(uri=graph.uri, commit=found))
+    return ExitCode.DONE

@@ -1,0 +1,99 @@
+"""``omnigraph load``: records from a file to one commit."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph_cli.exit_codes import ExitCode
+from omnigraph_cli.graphs import GraphPlace, actor_option, branch_option, storage_options
+from omnigraph_cli.output.graph_results import LoadedResult
+from omnigraph_cli.session import Session, global_options, json_option
+from omnigraph_cli.sources import FILE, STANDARD_INPUT, refuse_unreadable
+
+if TYPE_CHECKING:
+    from omnigraph import LoadProgress
+
+_EXAMPLES = """\b
+Examples:
+  omnigraph load films.omni --data seed.jsonl --mode append
+  omnigraph load films.omni --data update.jsonl --mode merge --as ann
+  omnigraph export old.omni | omnigraph load new.omni --data - --mode overwrite
+"""
+
+
+@click.command(options_metavar="--data FILE --mode MODE [OPTIONS]", epilog=_EXAMPLES)
+@click.argument("uri")
+@click.option("--data", required=True, metavar="FILE", type=FILE, help='Records, a JSONL file; "-" for stdin.')
+@click.option(
+    "--mode",
+    required=True,
+    type=click.Choice(["append", "merge", "overwrite"]),
+    help="append: ids must be new. merge: rows of the same id are replaced. overwrite: what is loaded is all there is "
+    "of its types.",
+)
+@branch_option
+@click.option("--load-id", metavar="NAME", help="Names this load; repeating it under the same name does nothing.")
+@click.option("--yes", is_flag=True, help="Overwrite without asking.")
+@actor_option
+@storage_options
+@json_option
+@global_options
+@click.pass_obj
+def load(
+    session: Session,
+    uri: str,
+    data: str,
+    mode: str,
+    branch: str,
+    load_id: str | None,
+    yes: bool,
+    actor: str | None,
+    options: dict[str, str],
+) -> ExitCode:
+    """Load records into a graph, all or none.
+
+    They become one commit of the graph at URI. Only types that occur in the records are touched, whatever the mode.
+    Every record that is wrong is told with its line: the first 20 here, up to 100 with --json.
+
+    Overwriting a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
+
+    Exit code 0 when it was loaded; 3 when records are wrong or break a rule of the schema, and nothing was written;
+    4 when an overwrite was overtaken by another writer; 5 when it may have happened.
+    """
+    place = GraphPlace.of(session, uri, options)
+    refuse_unreadable(data)
+    if mode == "overwrite" and not yes and not _may_overwrite(session, place):
+        session.narrate("Nothing was loaded.")
+        return ExitCode.FAILED
+    place.announce(session, "load")
+
+    with place.open(session, "rw", actor=actor) as graph, session.watching(f"loading {data}") as show:
+
+        def report(progress: LoadProgress) -> None:
+            show(f"{progress.phase} {data}: {progress.records:,} records")
+
+        records = sys.stdin.buffer if data == STANDARD_INPUT and sys.stdin is not None else Path(data)
+        done = graph.load(records, mode, branch=branch, load_id=load_id, progress=report)
+    session.show(LoadedResult(uri=graph.uri, load=done))
+    return ExitCode.DONE
+
+
+def _may_overwrite(session: Session, place: GraphPlace) -> bool:
+    """Whether an overwrite needs no leave, or gets it from the person at the terminal.
+
+    Raises:
+        click.UsageError: nobody is there to be asked.
+    """
+    if place.is_local:
+        return True
+    can_ask = all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr))
+    if session.as_json or not can_ask:
+        raise click.UsageError(
+            f"Overwriting {place.uri} needs --yes: it is not on a local disk, and nobody can be asked.",
+            click.get_current_context(),
+        )
+    return click.confirm(f"Overwrite what {place.uri} has of the types in the file?", err=True)

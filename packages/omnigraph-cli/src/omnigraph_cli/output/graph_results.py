@@ -1,0 +1,69 @@
+"""What the verbs on graphs did or found, as results that can be printed.
+
+The facts are those of ``omnigraph``: each has a ``to_dict``, to which a command line adds the place that it was asked
+about. Text and JSON are made from the same facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph import Commit, LoadResult, Snapshot
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InitResult:
+    """A graph that was made; ``snapshot`` is its first state."""
+
+    uri: str
+    snapshot: Snapshot
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "commit": self.snapshot.commit.to_dict(), "types": self.snapshot.to_dict()["types"]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedResult:
+    """What a load did."""
+
+    uri: str
+    load: LoadResult
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.load.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SnapshotResult:
+    """A graph at one moment."""
+
+    uri: str
+    snapshot: Snapshot
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.snapshot.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitsResult:
+    """The history of a branch, newest first."""
+
+    uri: str
+    branch: str
+    commits: tuple[Commit, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "branch": self.branch, "commits": [each.to_dict() for each in self.commits]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitResult:
+    """One commit."""
+
+    uri: str
+    commit: Commit
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "commit": self.commit.to_dict()}

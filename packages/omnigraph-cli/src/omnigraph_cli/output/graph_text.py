@@ -1,0 +1,108 @@
+"""How results of the verbs on graphs read, and records that could not be loaded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.text import Text
+
+from omnigraph_cli.output.graph_results import (
+    CommitResult,
+    CommitsResult,
+    InitResult,
+    LoadedResult,
+    SnapshotResult,
+)
+from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, counted, lines_of, row
+
+if TYPE_CHECKING:
+    from omnigraph import Commit
+
+SHOWN_PROBLEMS: Final = 20
+"""How many records that are wrong a person is shown; the JSON has more."""
+_LABEL: Final = 11
+
+
+@lines_of.register
+def _(result: InitResult) -> Iterator[Line]:
+    yield Line(Text("created ", GOOD), f"{result.uri}: {_types(result.to_dict()['types'])}")
+    yield Line(Text("commit  ", DIM), result.snapshot.commit.id)
+
+
+@lines_of.register
+def _(result: LoadedResult) -> Iterator[Line]:
+    done = result.load
+    counts = f"{counted(done.total, 'entity', 'entities')} across "
+    kinds = f"{counted(len(done.nodes), 'node type')} and {counted(len(done.edges), 'edge type')}"
+    yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {done.branch} with {done.mode}: {counts}{kinds}")
+    yield Line(Text("commit ", DIM), done.commit.id)
+
+
+@lines_of.register
+def _(result: SnapshotResult) -> Iterator[Line]:
+    facts = result.snapshot.to_dict()
+    version = f"{facts['manifest_version']} of the manifest, format {facts['internal_schema_version']}"
+    about = {"graph": result.uri, "branch": facts["branch"], "commit": facts["commit_id"], "version": version}
+    yield from (row(label, value, indent=0, width=_LABEL) for label, value in about.items())
+    width = max((len(each["name"]) for each in facts["types"]), default=0)
+    # As a person thinks of a graph: nodes, then what joins them.
+    for each in sorted(facts["types"], key=lambda each: each["kind"] != "node"):
+        count = f"{each['count']:>12,}"
+        yield row(f"{each['kind']} type", count, name=f"{each['name']:<{width}}", indent=0, width=_LABEL)
+
+
+@lines_of.register
+def _(result: CommitsResult) -> Iterator[Line]:
+    if not result.commits:
+        yield Line(Text("no commits", DIM))
+    width = max((len(str(each.manifest_version)) for each in result.commits), default=0)
+    for each in result.commits:
+        head = Text.assemble(
+            (each.id, "bold"), f"  {each.manifest_version:>{width}}  {each.kind:<11}  ", _time_of(each)
+        )
+        yield Line(head, f"  {each.actor}" if each.actor else "")
+
+
+@lines_of.register
+def _(result: CommitResult) -> Iterator[Line]:
+    commit = result.commit
+    facts = {
+        "commit": commit.id,
+        "parent": commit.parent_id or "none, it is the first",
+        "merged": commit.merged_parent_id,
+        "branch": commit.branch,
+        "version": str(commit.manifest_version),
+        "kind": str(commit.kind),
+        "actor": commit.actor,
+        "created": _time_of(commit),
+    }
+    facts |= {name: value for name, value in commit.properties.items() if name not in facts}
+    width = 2 + max(map(len, facts))
+    yield from (row(name, value, indent=0, width=width) for name, value in facts.items() if value is not None)
+
+
+def _time_of(commit: Commit) -> str:
+    return f"{commit.created_at:%Y-%m-%d %H:%M:%S}Z"
+
+
+def _types(types: list[Mapping[str, Any]]) -> str:
+    kinds = Counter(each["kind"] for each in types)
+    return f"{counted(kinds['node'], 'node type')} and {counted(kinds['edge'], 'edge type')}"
+
+
+def problem_lines(problems: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
+    """``seed.jsonl:7: error[wrong_type]: Film.stars expects F32, got "many"``, the first of them."""
+    for each in problems[:SHOWN_PROBLEMS]:
+        line = each.get("line")
+        parts = [each.get("source") or ("record" if line is not None else ""), "" if line is None else str(line)]
+        place = ":".join([*filter(None, parts), " "]) if any(parts) else ""
+        yield Line(Text.assemble((place, "bold"), (f"error[{each['reason']}]: ", BAD)), each["message"])
+
+
+def problems_summary(details: Mapping[str, Any]) -> str:
+    """``102 problems: 100 wrong_type, 2 missing_required (the first 20 are shown)``."""
+    reasons = ", ".join(f"{count} {reason}" for reason, count in details["counts"].items())
+    hidden = f" (the first {SHOWN_PROBLEMS} are shown)" if details["total"] > SHOWN_PROBLEMS else ""
+    return f"{counted(details['total'], 'problem')}: {reasons}{hidden}"
