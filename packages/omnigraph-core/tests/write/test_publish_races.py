@@ -251,6 +251,34 @@ def test_a_schema_that_moved_is_a_change(is_maintained):
     assert caught.value.is_logical
 
 
+@pytest.mark.parametrize("changes", [{PERSON: appending("ann")}, {FILM: appending("alien")}, {}])
+def test_a_load_of_the_same_name_voids_a_plan_whatever_it_moved(changes):
+    repository = new_graph()
+    started = plan(repository, repository.newest(), {PERSON: appending("ann")}, of=intent(load_id="n-1"))
+
+    def rival() -> None:
+        other = another_handle(repository)
+        publish(other, plan(other, other.newest(), changes, of=intent(load_id="n-1")), Deadline())
+
+    caught = moved_by(repository, started, rival)
+    assert caught.members[-1] == "load:n-1"
+    # A strict write is prepared again too, and finds that it is done.
+    assert not caught.is_logical
+
+
+def test_a_load_of_another_name_does_not_matter():
+    repository = new_graph()
+    started = plan(repository, repository.newest(), {PERSON: appending("ann")}, of=intent(load_id="n-1"))
+
+    def rival() -> None:
+        other = another_handle(repository)
+        publish(other, plan(other, other.newest(), {}, of=intent(load_id="n-2")), Deadline())
+
+    with swaps(rival):
+        publish(repository, started, Deadline())
+    assert ids_now(repository, PERSON) == ["ann"]
+
+
 # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

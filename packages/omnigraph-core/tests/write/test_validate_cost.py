@@ -183,6 +183,19 @@ def test_repetitions_are_found_by_hashes_in_several_passes():
     assert np.flatnonzero(mask).tolist() == list(range(300))
 
 
+def test_a_repetition_names_the_first_record_however_far_back_it_lies():
+    def open_rows() -> Iterator[pa.RecordBatch]:
+        for start in range(0, 200_000, 4_000):
+            numbers = np.arange(start, start + 4_000)
+            yield pa.record_batch({"row": numbers, "key": pa.array(numbers % 20_000).cast(pa.string())})
+
+    schema = pa.schema({"row": pa.int64(), "key": pa.string()})
+    found = repeated(Rows(schema=schema, row_count=200_000, open=open_rows), 180_000, STREAMED)
+    assert found.count == 180_000
+    first = found.first["first"].to_numpy()
+    assert (first == found.first["row"].to_numpy() % 20_000).all()
+
+
 @pytest.mark.parametrize("limits", [LIMITS, STREAMED])
 def test_equal_hashes_of_different_values_are_not_taken_for_repetitions(monkeypatch, limits):
     # Every tuple has a suspicious hash; the exact comparison still finds that none repeats.

@@ -28,7 +28,15 @@ from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, WaitingRows, spill_largest
 from omnigraph.write.changeset import NewRows
 from omnigraph.write.edge_ids import merge_tuple
-from omnigraph.write.load import LoadMode, LoadRequest, LoadResult, find_load, publish_rows, result_of
+from omnigraph.write.load import (
+    LoadMode,
+    LoadRequest,
+    LoadResult,
+    RepeatedLoadError,
+    find_load,
+    publish_rows,
+    result_of,
+)
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import read_records
 from omnigraph.write.stage import Incoming
@@ -45,6 +53,7 @@ class BulkReceipt:
         schema_digest: the schema by which the rows were checked.
         written: the files, in order.
         minted: how many of the rows got their id there.
+        staged_at: the manifest version that the ticket knew; a fence since then voids the files.
     """
 
     load_id: str
@@ -53,6 +62,7 @@ class BulkReceipt:
     written: tuple[WrittenRows, ...]
     row_count: int
     minted: int
+    staged_at: int
 
     def to_json(self) -> str:
         return json.dumps({"format": RECEIPT_FORMAT, **asdict(self)}, ensure_ascii=False, separators=(",", ":"))
@@ -100,6 +110,7 @@ class BulkTicket:
     branch: str
     schema: GraphSchema = field(repr=False)
     pins: Mapping[str, TablePin] = field(repr=False)
+    manifest_version: int
 
     def write(self, type_name: str, rows: Any) -> BulkReceipt:
         """Check rows and write them to files beside their table, in bounded memory; nothing becomes visible.
@@ -134,6 +145,7 @@ class BulkTicket:
             written=written,
             row_count=buffer.row_count,
             minted=buffer.minted,
+            staged_at=self.manifest_version,
         )
 
     def _buffer(self, target: TypeTable, tables: TableStorage) -> TypeBuffer:
@@ -157,6 +169,7 @@ def make_ticket(repository: Repository, types: Sequence[TypeTable], *, branch: s
         branch=branch,
         schema=snapshot.schema,
         pins={each.key: snapshot.entry(each).pin for each in types},
+        manifest_version=snapshot.state.version,
     )
 
 
@@ -187,7 +200,10 @@ def publish_receipts(repository: Repository, receipts: Sequence[BulkReceipt | st
         return result_of(request, counts, earlier)
     _refuse_other_schema(kept, schema)
     incoming = tuple(_incoming(repository, schema.tables[key], own, request) for key, own in sorted(by_type.items()))
-    published = publish_rows(repository, incoming, schema, request)
+    try:
+        published = publish_rows(repository, incoming, schema, request, staged_at=min(each.staged_at for each in kept))
+    except RepeatedLoadError as again:
+        return result_of(request, counts, again.commit)
     return result_of(request, counts, published.commit)
 
 

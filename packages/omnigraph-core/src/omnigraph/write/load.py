@@ -29,14 +29,23 @@ from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.edge_ids import merge_tuple
-from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, WriterKind
+from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, read_records
 from omnigraph.write.stage import Incoming, Prepared, prepare_changes
 
-LOAD_ID: Final = "load_id"
-"""Commit property: what the caller calls this load, so that a repetition is recognised."""
+
+class RepeatedLoadError(Exception):
+    """A load of the same name landed while this one was under way; nothing of this one is visible.
+
+    Attributes:
+        commit: the other one's.
+    """
+
+    def __init__(self, commit: Commit) -> None:
+        super().__init__(commit.id)
+        self.commit = commit
 
 
 class LoadMode(StrEnum):
@@ -153,15 +162,30 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
         return result_of(request, {}, repeated)
     snapshot = repository.snapshot(log)
     incoming = _read(repository, data, snapshot, request)
-    published = publish_rows(repository, incoming, snapshot.schema, request)
+    try:
+        published = publish_rows(repository, incoming, snapshot.schema, request, staged_at=log.version)
+    except RepeatedLoadError as again:
+        return result_of(request, {}, again.commit)
     counts = {each.target: each.rows.row_count for each in incoming}
     return result_of(request, counts, published.commit)
 
 
 def publish_rows(
-    repository: Repository, incoming: tuple[Incoming, ...], schema: GraphSchema, request: LoadRequest
+    repository: Repository,
+    incoming: tuple[Incoming, ...],
+    schema: GraphSchema,
+    request: LoadRequest,
+    *,
+    staged_at: int,
 ) -> Published:
-    """Judge rows, stage them and publish them as one commit; ``schema`` is the one that they were read by."""
+    """Judge rows, stage them and publish them as one commit.
+
+    ``schema`` is the one that they were read by, and ``staged_at`` a manifest version from before the first file was
+    written and before a load of the same name was looked for.
+
+    Raises:
+        RepeatedLoadError: a load of the same name landed since then.
+    """
     intent = CommitIntent(
         id=new_ulid(),
         kind=CommitKind.DATA,
@@ -173,6 +197,7 @@ def publish_rows(
     last: list[Prepared] = []
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
+        _refuse_repetition(log, request, since=staged_at)
         _refuse_other_schema(snapshot, schema)
         request.report("checking", total)
         prepared = prepare_changes(repository, snapshot, incoming, is_void=is_void)
@@ -196,6 +221,7 @@ def publish_rows(
         prepare,
         is_strict=request.mode is LoadMode.OVERWRITE,
         deadline=deadline,
+        staged_at=staged_at,
     )
     last[0].keep_warm(repository, published.log)
     return published
@@ -207,6 +233,14 @@ def find_load(repository: Repository, request: LoadRequest) -> Commit | None:
         return None
     commits = repository.newest(request.branch).commits()
     return next((each for each in commits if each.properties.get(LOAD_ID) == request.load_id), None)
+
+
+def _refuse_repetition(log: ManifestLog, request: LoadRequest, *, since: int) -> None:
+    if request.load_id is None:
+        return
+    for commit in log.commits_since(since):
+        if commit.properties.get(LOAD_ID) == request.load_id:
+            raise RepeatedLoadError(commit)
 
 
 def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[Any, int], commit: Commit) -> LoadResult:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
 from omnigraph.errors import InternalError
 from omnigraph.history.commits import CommitKind, to_micros
@@ -19,6 +19,9 @@ from omnigraph.history.log import ManifestLog
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.state import GraphState
 from omnigraph.tables.interface import StagedHandle, TablePin
+
+LOAD_ID: Final = "load_id"
+"""Commit property: what the caller calls a load. A branch has at most one commit of each name."""
 
 
 class WriterKind(StrEnum):

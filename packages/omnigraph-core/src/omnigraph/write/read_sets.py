@@ -1,8 +1,8 @@
 """What happened to a plan's read set while its writer was losing the race: nothing that matters, or what.
 
 A swap that was lost says only that somebody published. Whether the plan still holds depends on what moved, and who
-moved it: a fence voids everything that was staged, maintenance moves pins and leaves every row as it was, and only data
-or schema that the plan relied on makes a strict write a conflict.
+moved it: a fence voids everything that was staged, maintenance moves pins and leaves every row as it was, a load of the
+same name is the same load, and only data or schema that the plan relied on makes a strict write a conflict.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from omnigraph.history.log import ManifestLog, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import GraphState
 from omnigraph.tables.interface import TablePin
-from omnigraph.write.plan import PublishPlan
+from omnigraph.write.plan import LOAD_ID, PublishPlan
 
 QUIET: Final = frozenset({CommitKind.MAINTENANCE, CommitKind.FENCE})
 """Commits that leave every row as it was."""
@@ -52,6 +52,10 @@ def check_read_set(repository: Repository, plan: PublishPlan, log: ManifestLog) 
     between = log.commits_since(plan.base.version)
     is_void = any(each.kind is CommitKind.FENCE for each in between)
     members = plan.read_set.moved_in(log.state)
+    load_id = plan.intent.properties.get(LOAD_ID)
+    if load_id is not None and any(each.properties.get(LOAD_ID) == load_id for each in between):
+        # The same load, by another writer. Who prepares again finds it, whatever moved.
+        raise ReadSetMovedError(log, (*members, f"load:{load_id}"), is_void=is_void, is_logical=False)
     if members or is_void:
         is_logical = bool(members) and _is_logical(repository, plan, log, between)
         raise ReadSetMovedError(log, members, is_void=is_void, is_logical=is_logical)
