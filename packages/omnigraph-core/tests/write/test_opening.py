@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import uuid
+
 import pytest
 from publish_world import PERSON, appending, ids_at, new_graph, write
 
+import omnigraph as og
+from omnigraph import failpoints
 from omnigraph.errors import (
     FormatError,
     InvalidInputError,
@@ -17,7 +21,7 @@ from omnigraph.history.log import ENDPOINT_KEY
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import schema_key
 from omnigraph.tables.counting import count_table_calls
-from omnigraph.testing.faults import CountingAdapter
+from omnigraph.testing.faults import CountingAdapter, Raise, armed
 from omnigraph.write import opening
 from omnigraph.write.opening import open_repository
 
@@ -152,3 +156,14 @@ def test_a_failed_open_closes_what_it_opened(opened, monkeypatch):
 def test_an_unknown_mode_is_refused():
     with pytest.raises(InvalidInputError, match="mode"):
         open_repository("memory://x", mode="w")
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_where_an_init_was_cut_off_the_refusal_says_how_to_go_on(mode: str):
+    uri = f"memory://cut-off-{uuid.uuid4().hex}"
+    with armed({failpoints.INIT_BEFORE_GENESIS: Raise(KeyboardInterrupt())}), pytest.raises(KeyboardInterrupt):
+        og.init(uri, schema="node A { n: I64 @key }")
+    with pytest.raises(NotFoundError, match="--force"):
+        og.open(uri, mode=mode)
+    og.init(uri, schema="node A { n: I64 @key }", force=True)
+    assert og.open(uri, mode=mode).snapshot().commit.manifest_version == 1

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph.errors import FormatError, StorageCondition, StorageError
+from omnigraph.errors import FormatError, NotFoundError, StorageCondition, StorageError
 from omnigraph.history.log import ENDPOINT_KEY, MANIFEST, ManifestLog, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.rows import damaged
@@ -21,6 +21,7 @@ from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
 from omnigraph.tables.quarantine import quarantine_newest
+from omnigraph.write.init import CLAIM
 
 
 def open_repository(
@@ -54,13 +55,31 @@ def repository_at(adapter: StorageAdapter) -> Repository:
     return Repository(adapter, tables, LogStore(adapter, tables.session))
 
 
+def _refuse_cut_off(adapter: StorageAdapter) -> None:
+    """Raise when an init left its claim: there is no graph yet, whatever else lies there.
+
+    Raises:
+        NotFoundError: it did.
+    """
+    key = adapter.key(CLAIM)
+    if adapter.exists(key):
+        raise NotFoundError(
+            f"There is no graph at {adapter.root}, but an init is under way there, or was cut off.",
+            help="Wait for it. If you know that it is dead, repeat it with --force (init(..., force=True)).",
+            details={"uri": str(adapter.root), "claim": adapter.uri(key)},
+        )
+
+
 def _open_newest(repository: Repository) -> ManifestLog:
+    adapter = repository.adapter
     try:
         return open_manifest(repository.logs)
+    except NotFoundError:
+        _refuse_cut_off(adapter)
+        raise
     except StorageError as error:
         if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
             raise
-        adapter = repository.adapter
         if adapter.is_read_only:
             raise FormatError(
                 f"The newest version of the graph at {adapter.root} cannot be read, most likely after a loss of power.",
@@ -68,8 +87,10 @@ def _open_newest(repository: Repository) -> ManifestLog:
                 details={"uri": str(adapter.root)},
             ) from error
         if not quarantine_newest(adapter, MANIFEST, None):
+            # The very first version is never moved.
+            _refuse_cut_off(adapter)
             raise damaged("its newest version cannot be read") from error
     # The caches of the session may hold what is gone.
-    fresh = repository_at(repository.adapter)
+    fresh = repository_at(adapter)
     repository.logs, repository.tables = fresh.logs, fresh.tables
     return open_manifest(repository.logs)
