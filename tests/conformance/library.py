@@ -24,10 +24,14 @@ edge Follows: Person -> Person
 """
 
 NODES = (
-    '{"type":"Film","data":{"code":"SF-1","title":"Orbit","genre":"sci-fi","stars":4.5,"released":"2020-03-01",'
-    '"added":"2026-01-01T00:00:00Z","tags":["space","slow"]}}',
-    '{"type":"Film","data":{"code":"DR-2","title":"Harbor","genre":"drama","stars":3.0,"released":"2021-07-09",'
-    '"added":"2026-01-02T00:00:00Z"}}',
+    (
+        '{"type":"Film","data":{"code":"SF-1","title":"Orbit","genre":"sci-fi","stars":4.5,"released":"2020-03-01",'
+        '"added":"2026-01-01T00:00:00Z","tags":["space","slow"]}}'
+    ),
+    (
+        '{"type":"Film","data":{"code":"DR-2","title":"Harbor","genre":"drama","stars":3.0,"released":"2021-07-09",'
+        '"added":"2026-01-02T00:00:00Z"}}'
+    ),
     '{"type":"Film","data":{"code":"DO-3","title":"Salt","genre":"docu","added":"2026-01-03T00:00:00.5Z"}}',
     '{"type":"Person","data":{"handle":"ann","mail":"ann@x.org"}}',
     '{"type":"Person","data":{"handle":"bo"}}',

@@ -86,9 +86,10 @@ def test_a_ticket_writes_only_what_it_is_for(graph: og.Graph):
 
 
 def test_a_bulk_merge_recognises_edges_by_their_unique_tuple(graph: og.Graph):
-    people, films = pa.table({"handle": ["ann"]}), [
-        {"type": "Film", "data": {"code": "SF-1", "title": "t", "genre": "docu", "added": 0}}
-    ]
+    people, films = (
+        pa.table({"handle": ["ann"]}),
+        [{"type": "Film", "data": {"code": "SF-1", "title": "t", "genre": "docu", "added": 0}}],
+    )
     graph.load(films, mode="append")
     for load_id in ("one", "two"):
         ticket = graph.bulk(load_id=load_id)

@@ -61,7 +61,7 @@ def test_case_27_merging_edges_without_ids_and_tuple_makes_them_exist_twice(grap
 
 
 def test_case_28_doubled_edges_double_as_edges_and_not_as_pairs(graph: og.Graph):
-    """What the two queries of this case count, computed from the rows: pairs for ``follows``, edges for ``$e:follows``."""
+    """What the two queries of this case count, from the rows: pairs for ``follows``, edges for ``$e:follows``."""
     graph.load("\n".join((*FOLLOWS, *DIRECTED)), mode="merge")
     pairs, each = defaultdict(set), Counter()
     for source, target in edges(graph, "Follows"):

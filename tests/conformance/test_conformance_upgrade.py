@@ -1,4 +1,4 @@
-"""The upgrade recipe of docs/how-to/upgrade.md, end to end: refused, exported by the old release, rebuilt by the new."""
+"""The recipe of docs/how-to/upgrade.md, end to end: refused, exported by the old release, rebuilt by the new."""
 
 from __future__ import annotations
 
