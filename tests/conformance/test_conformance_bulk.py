@@ -5,27 +5,14 @@ from __future__ import annotations
 import multiprocessing
 import pickle
 from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from bulk_workers import PEOPLE, write_follows, write_people
 from library import SCHEMA
 
 import omnigraph as og
 from omnigraph.errors import ConstraintError, InvalidInputError, NotFoundError
-
-PEOPLE, RENTALS = 4, 3
-
-
-def write_people(ticket: og.BulkTicket, part: int) -> str:
-    handles = [f"p{part}-{number}" for number in range(PEOPLE)]
-    return ticket.write("Person", pa.table({"handle": handles})).to_json()
-
-
-def write_follows(ticket: og.BulkTicket, part: int) -> str:
-    sources = [f"p{part}-{number}" for number in range(RENTALS)]
-    targets = [f"p{(part + 1) % 3}-{number}" for number in range(RENTALS)]
-    return ticket.write("Follows", pa.table({"src": sources, "dst": targets})).to_json()
 
 
 def in_processes(ticket: og.BulkTicket) -> list[str]:
@@ -40,8 +27,7 @@ def graph(shared_root) -> og.Graph:
     return shared_root.init(SCHEMA)
 
 
-def test_rows_written_by_other_processes_become_one_commit(graph: og.Graph, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent))
+def test_rows_written_by_other_processes_become_one_commit(graph: og.Graph):
     ticket = pickle.loads(pickle.dumps(graph.bulk(["Person", "Follows"], load_id="night-7")))
     receipts = in_processes(ticket)
     assert len(graph.commits.list()) == 1

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import signal
 import subprocess
 import sys
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -117,19 +116,25 @@ def test_who_waits_for_nobody_is_told():
         reach(PUBLISH_BEFORE_COMMIT)
 
 
-def _come(directory: Path) -> int:
-    with armed({PUBLISH_BEFORE_COMMIT: Barrier(2, directory=directory)}):
-        reach(PUBLISH_BEFORE_COMMIT)
-    return os.getpid()
+COME = """
+import sys
+from pathlib import Path
+from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT, reach
+from omnigraph.testing.faults import Barrier, armed
+with armed({PUBLISH_BEFORE_COMMIT: Barrier(2, directory=Path(sys.argv[1]))}):
+    reach(PUBLISH_BEFORE_COMMIT)
+"""
 
 
 def test_processes_meet_through_a_directory(tmp_path: Path):
-    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        other = pool.submit(_come, tmp_path / "meeting")
-        assert _come(tmp_path / "meeting") == os.getpid()
-        assert other.result(60) != os.getpid()
+    meeting = tmp_path / "meeting"
+    with subprocess.Popen([sys.executable, "-c", COME, str(meeting)]) as other:
+        with armed({PUBLISH_BEFORE_COMMIT: Barrier(2, directory=meeting)}):
+            reach(PUBLISH_BEFORE_COMMIT)
+        assert other.wait(60) == 0
     # A third one passes: the meeting was held.
-    _come(tmp_path / "meeting")
+    with armed({PUBLISH_BEFORE_COMMIT: Barrier(2, directory=meeting)}):
+        reach(PUBLISH_BEFORE_COMMIT)
 
 
 # ── by a variable, in a process that asks ────────────────────────────────────────────────────────────────────────────
