@@ -7,8 +7,8 @@
 
 Rounds of both sides alternate, so that a noisy machine disturbs both alike. What the one side left to be written to the
 disk is written before the other begins. The figure is the median of the ratios of the rounds; beside it stands the same
-of processor time, which other work on the machine disturbs less. The aims are for a million nodes and five million edges:
-what a load costs however small it is weighs more at smaller sizes.
+of processor time, which other work on the machine disturbs less. The aims are for a million nodes and five million
+edges: what a load costs however small it is weighs more at smaller sizes.
 
 Run it with: tox run -e bench, or at full size: tox run -e scale
 """

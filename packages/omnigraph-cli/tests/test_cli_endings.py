@@ -157,6 +157,12 @@ def test_debug_shows_the_cause_of_a_refusal_and_without_it_the_cause_is_named(
     assert "--debug" not in long.stderr
 
 
+def test_a_cause_that_the_message_tells_already_is_not_named(tmp_path: Path) -> None:
+    result = CliRunner().invoke(cli, ["snapshot", str(tmp_path / "nowhere.omni")])
+    assert result.exit_code == 1
+    assert [line.partition(":")[0] for line in result.stderr.splitlines()] == ["error", "help"]
+
+
 # ── output that cannot be written ────────────────────────────────────────────────────────────────────────────────────
 
 

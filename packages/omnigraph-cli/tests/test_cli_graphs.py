@@ -14,7 +14,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.failpoints import INIT_AFTER_GENESIS, INIT_CLAIMED
 from omnigraph.graph import Graph
+from omnigraph.testing.faults import Raise, armed
 from omnigraph_cli.main import cli
 
 SCHEMA = """
@@ -106,6 +108,21 @@ def test_quiet_silences_what_is_about_to_be_done(folder: Path) -> None:
 def test_a_schema_may_come_from_standard_input(folder: Path) -> None:
     assert run("init", "--schema", "-", "g.omni", input=SCHEMA).exit_code == 0
     assert document("snapshot", "g.omni")["types"]
+
+
+@pytest.mark.parametrize(("failpoint", "is_made"), [(INIT_CLAIMED, False), (INIT_AFTER_GENESIS, True)])
+def test_an_interrupted_init_tells_how_to_go_on(folder: Path, failpoint: str, is_made: bool) -> None:
+    words = ("init", "--schema", "library.pg", "g.omni", "-q")
+    with armed({failpoint: Raise(KeyboardInterrupt())}):
+        result = run(*words)
+    assert result.exit_code == 130
+    place = folder / "g.omni"
+    assert result.stderr == (
+        f"error: Interrupted. omnigraph snapshot {place} shows whether the graph is there; if not, repeat it with "
+        "--force.\n"
+    )
+    assert run("snapshot", "g.omni").exit_code == (0 if is_made else 1)
+    assert run(*words, "--force").exit_code == (1 if is_made else 0)
 
 
 def test_a_second_init_at_one_place_is_refused_and_changes_nothing(graph: Path) -> None:
@@ -288,8 +305,9 @@ def test_an_export_is_every_line_and_nothing_else(graph: Path) -> None:
 
 def test_an_export_of_an_earlier_commit_has_what_was_there(graph: Path) -> None:
     _, first, _ = commit_ids()
-    for moment in ("2", first):
-        lines = run("export", "g.omni", "--snapshot", moment, "--type", "Book").stdout.splitlines()
+    # As in omnigraph snapshot, whose moments are named by --at.
+    for option, moment in (("--snapshot", "2"), ("--snapshot", first), ("--at", first)):
+        lines = run("export", "g.omni", option, moment, "--type", "Book").stdout.splitlines()
         assert [json.loads(line)["data"]["title"] for line in lines] == ["Über den Fluss 🛶", "Salt"]
     assert run("export", "g.omni", "--snapshot", "1").stdout == ""
 

@@ -15,7 +15,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from omnigraph.errors import ConflictError, OmnigraphError, OutcomeUnknownError
+from omnigraph.failpoints import LOAD_STAGED, PUBLISH_AFTER_COMMIT, PUBLISH_BEFORE_COMMIT
 from omnigraph.graph import Graph
+from omnigraph.testing.faults import Raise, armed
 from omnigraph_cli.main import cli
 
 SCHEMA = """
@@ -127,6 +129,51 @@ def test_a_load_of_the_same_name_happens_once() -> None:
     assert commit_count() == 2
 
 
+def test_a_load_that_happened_before_says_so_and_names_its_commit(graph: Path) -> None:
+    words = ("good.jsonl", "append", "--load-id", "monday")
+    commit = load(*words).stdout.splitlines()[1]
+    assert load(*words).stdout.splitlines() == [
+        f'nothing to do: {graph} has the load "monday" on branch main already',
+        commit,
+    ]
+
+
+def test_a_named_load_without_records_is_no_repetition() -> None:
+    Path("empty.jsonl").write_bytes(b"")
+    assert load("empty.jsonl", "append", "--load-id", "monday").stdout.startswith("loaded ")
+
+
+# ── interrupts ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize(
+    ("failpoint", "note", "entities"),
+    [
+        (LOAD_STAGED, "Nothing was loaded.", 0),
+        (PUBLISH_BEFORE_COMMIT, "It may have been loaded: omnigraph commit list {graph} shows whether it was.", 0),
+        (PUBLISH_AFTER_COMMIT, "It may have been loaded: omnigraph commit list {graph} shows whether it was.", 3),
+    ],
+)
+def test_an_interrupted_load_tells_what_it_left(failpoint: str, note: str, entities: int, graph: Path) -> None:
+    with armed({failpoint: Raise(KeyboardInterrupt())}):
+        result = load("good.jsonl", "append", "-q")
+    assert result.exit_code == 130
+    assert result.stderr == f"error: Interrupted. {note.format(graph=graph)}\n"
+    assert len(exported()) == entities
+
+
+def test_an_interrupt_behind_the_load_names_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupt(_graph: Graph) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Graph, "close", interrupt)
+        result = load("good.jsonl", "append", "-q")
+    assert result.exit_code == 130
+    newest = CliRunner().invoke(cli, ["commit", "list", "g.omni"]).stdout.partition(" ")[0]
+    assert result.stderr == f"error: Interrupted. It was loaded, as commit {newest}.\n"
+
+
 # ── what it refuses ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -193,6 +240,22 @@ def test_rows_that_break_a_rule_of_the_schema_end_with_3(lines: list[str], reaso
     assert commit_count() == 1
 
 
+def test_an_append_of_what_is_there_already_names_the_mode_that_replaces_it() -> None:
+    note = "note: With --mode merge, what is there already is replaced.\n"
+    book = '{"type":"Book","data":{"isbn":"b1","title":"x"}}'
+    assert load_lines(book).exit_code == 0
+    refused = load_lines(book)
+    assert refused.exit_code == 3
+    assert refused.stderr.endswith(note)
+    # No mode helps a load that is wrong in itself.
+    assert note not in load_lines('{"edge":"Borrowed","from":"7","to":"b1"}').stderr
+
+
+def test_counts_of_problems_are_written_like_their_total() -> None:
+    wrong = ['{"type":"Book","data":{"isbn":7,"title":"x"}}'] * 1000
+    assert "error: 1,000 problems: 1,000 wrong_type (the first 20 are shown)" in load_lines(*wrong).stderr
+
+
 def test_after_a_refusal_the_corrected_load_succeeds() -> None:
     assert load_lines('{"type":"Book","data":{"isbn":"b1"}}').exit_code == 3
     assert load_lines('{"type":"Book","data":{"isbn":"b1","title":"x"}}').exit_code == 0
@@ -224,7 +287,10 @@ def test_a_branch_that_is_not_there_is_not_found() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["load", "g.omni", "--data", "good.jsonl"], "Missing option '--mode'"),
+        (
+            ["load", "g.omni", "--data", "good.jsonl"],
+            "'--mode'. Choose from: append, merge, overwrite\n",
+        ),
         (["load", "g.omni", "--mode", "append"], "Missing option '--data'"),
         (["load", "--data", "good.jsonl", "--mode", "append"], "Missing argument 'URI'"),
         (["load", "g.omni", "--data", "good.jsonl", "--mode", "replace"], "'replace' is not one of"),

@@ -33,7 +33,7 @@ _INTRODUCTION = """\
 Install it from a clone of the repository, until it is published:
 
 ```sh
-pip install ./packages/omnigraph-core ./packages/omnigraph-storage-local ./packages/omnigraph-cli
+pip install -c constraints.txt ./packages/omnigraph-core ./packages/omnigraph-storage-local ./packages/omnigraph-cli
 ```
 
 Results go to stdout, narration and errors to stderr. Colour is used on a terminal only, and not at all when `NO_COLOR`

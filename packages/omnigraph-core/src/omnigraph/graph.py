@@ -9,6 +9,7 @@ A graph is safe to share between threads. It holds no locks and no open files; `
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -20,10 +21,11 @@ from omnigraph.engine.type_names import find_type, select_types
 from omnigraph.errors import InvalidInputError, ReadOnlyError
 from omnigraph.history.commits import Commit
 from omnigraph.history.repository import Repository, SnapshotLike
-from omnigraph.history.schemas import GraphSchema
+from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.lang.decode import read_source
 from omnigraph.plugins import open_adapter
+from omnigraph.schema import compile_schema
 from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
 from omnigraph.write.init import init_graph
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
@@ -43,7 +45,7 @@ def init(
 
     Args:
         uri: a directory, ``s3://bucket/prefix``, ``memory://name``, or what an installed plugin serves.
-        schema: the text of a schema, or the path of a ``.pg`` file.
+        schema: the text of a schema, or the path of its file; a text that ends in ``.pg`` is the name of one.
         actor: who makes it, and who writes through this handle unless a call says otherwise.
         options: what the backend needs beside the URI; see ``omnigraph plugins``.
         force: go on although an init that was cut off left its claim here.
@@ -52,7 +54,8 @@ def init(
         CompileError: the schema is wrong; every mistake is told, and nothing was written.
         AlreadyExistsError: there is a graph, or another init is under way.
     """
-    text = _schema_text(schema)
+    _check_name(actor, "actor")
+    text = _read_schema(schema)
     adapter = open_adapter(uri, options=options)
     try:
         repository = repository_at(adapter)
@@ -76,11 +79,12 @@ def open(
         NotFoundError: there is no graph.
         FormatError: it is of another format, or damaged.
     """
+    _check_name(actor, "actor")
     return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
 
 
 class Graph:
-    """One open graph.
+    """One open graph. It pickles as its place, its options and its mode, so mind who reads that.
 
     Attributes:
         actor: who writes through this handle; kept with each commit.
@@ -100,6 +104,9 @@ class Graph:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _reopen, (self.uri, self.mode, self.actor, dict(self._repository.adapter.options))
 
     @property
     def uri(self) -> str:
@@ -151,6 +158,8 @@ class Graph:
             NotFoundError: there is no such branch.
         """
         self._check_writable()
+        _check_name(actor, "actor")
+        _check_name(load_id, "load id")
         request = LoadRequest(
             mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id, progress=progress
         )
@@ -161,6 +170,7 @@ class Graph:
     ) -> BulkTicket:
         """A ticket by which other processes write rows of these types, by default of all; see ``bulk_publish``."""
         self._check_writable()
+        _check_name(load_id, "load id")
         declared = self._repository.snapshot(self._repository.newest(branch)).schema.tables
         return make_ticket(self._repository, select_types(declared, types), branch=branch, load_id=load_id)
 
@@ -175,6 +185,8 @@ class Graph:
     ) -> LoadResult:
         """Publish what tickets of one load wrote, as one commit. Raises as ``load``."""
         self._check_writable()
+        _check_name(actor, "actor")
+        _check_name(load_id, "load id")
         request = LoadRequest(mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id)
         return publish_receipts(self._repository, receipts, request)
 
@@ -204,13 +216,8 @@ class Graph:
         """
         seen = self._repository.snapshot_of(branch, snapshot)
         target = find_type(seen.schema.tables, type_name)
-        missing = sorted(set(columns or ()) - set(target.schema.names))
-        if missing:
-            raise InvalidInputError(
-                f"{target.name} has no column {missing[0]!r}.",
-                help=f"It has: {', '.join(target.schema.names)}.",
-                details={"type": target.key, "columns": missing},
-            )
+        if columns is not None:
+            _check_columns(target, columns)
         tables = self._repository.tables
         rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
         named = None if snapshot is None else seen.commit.id
@@ -289,13 +296,59 @@ class Schema:
         return self._schema.digest
 
 
-def _schema_text(schema: str | Path) -> str:
-    if not isinstance(schema, Path):
+def _reopen(uri: str, mode: Literal["r", "rw"], actor: str | None, options: dict[str, Any]) -> Graph:
+    return open(uri, mode=mode, actor=actor, options=options)
+
+
+def _read_schema(schema: str | Path) -> str:
+    """The text of a schema, which compiles; so nothing was touched yet when it does not."""
+    if not isinstance(schema, str | os.PathLike):
+        raise InvalidInputError(
+            f"A {type(schema).__name__} is no schema.", help="Give the path of a .pg file, or its text."
+        )
+    if isinstance(schema, str) and ("\n" in schema or not schema.rstrip().endswith(".pg")):
+        compile_schema(schema)
         return schema
     try:
-        return read_source(schema).text
+        source = read_source(Path(schema))
     except OSError as error:
         raise InvalidInputError(
             f"The schema {schema} could not be read: {error.strerror}.",
             help="Give the path of a .pg file, or its text.",
         ) from error
+    compile_schema(source)
+    return source.text
+
+
+def _check_name(name: object, what: str) -> None:
+    """Raise unless a name can be kept with a commit.
+
+    Raises:
+        InvalidInputError: it cannot.
+    """
+    if name is not None and (not isinstance(name, str) or not name or not _is_unicode(name)):
+        raise InvalidInputError(f"{name!r} is no {what}.", help="Give a text that is not empty, or leave it out.")
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _check_columns(target: TypeTable, columns: Sequence[str]) -> None:
+    wrong = None
+    if isinstance(columns, str):
+        wrong = f"{columns!r} is no list of columns"
+    elif missing := [each for each in columns if each not in target.schema.names]:
+        wrong = f"{target.name} has no column {missing[0]!r}"
+    elif len(set(columns)) < len(columns):
+        wrong = "A column was asked for twice"
+    if wrong is not None:
+        raise InvalidInputError(
+            f"{wrong}.",
+            help=f"The columns of {target.name} are: {', '.join(target.schema.names)}.",
+            details={"type": target.key},
+        )

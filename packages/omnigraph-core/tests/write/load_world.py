@@ -85,7 +85,7 @@ def load(data: Any, *, schema: GraphSchema = SCHEMA, limit: int = 100, **options
             # Arrow wants whole days of a date64; a DateTime is one with its time of day.
             column.cast(_numbers(column.type)).validate(full=True)
         assert typed.rows.schema.equals(typed.target.schema, check_metadata=True)
-        assert len(typed.lines) == typed.rows.num_rows > 0
+        assert len(typed.lines) == typed.rows.num_rows
         assert str(typed.lines.dtype) == "int64"
         key = typed.target.key
         loaded.rows.setdefault(key, []).extend(plain_rows(typed.rows))

@@ -129,6 +129,7 @@ def test_rows_that_do_not_fit_are_told_by_their_ordinal_and_left_out(name, value
     loaded = load_column(name, values)
     assert {each.line: each.reason for each in loaded.log.kept} == bad
     assert {(each.property, each.type_key, each.source) for each in loaded.log.kept} == {(name, "node:Thing", None)}
+    assert [each.place for each in loaded.log.kept] == [f"record {each.line} of Thing" for each in loaded.log.kept]
     assert message in loaded.log.kept[0].message
     good = [row for row in range(1, len(values) + 1) if row not in bad]
     assert loaded.lines.get("node:Thing", []) == good
@@ -362,9 +363,33 @@ def test_a_stream_that_breaks_is_told():
         load({"Thing": reader})
 
 
-def test_empty_tables_give_nothing():
-    loaded = load({"Thing": TABLE.slice(0, 0), "Likes": pa.table({"src": pa.array([], pa.string()), "dst": []})})
-    assert (loaded.batches, loaded.log.total) == ([], 0)
+def test_an_empty_table_gives_one_batch_without_rows_so_that_its_type_is_known():
+    ends = pa.schema({"src": pa.string(), "dst": pa.null()})
+    loaded = load({"Thing": TABLE.slice(0, 0), "Likes": pa.RecordBatchReader.from_batches(ends, [])})
+    assert (loaded.rows, loaded.log.total) == ({"node:Thing": [], "edge:Likes": []}, 0)
+    assert len(loaded.batches) == 2
+
+
+def test_a_batch_without_rows_between_others_gives_nothing():
+    parts = [TABLE.slice(0, 0), TABLE.slice(0, 1), TABLE.slice(0, 0), TABLE.slice(1, 1)]
+    batches = [
+        pa.RecordBatch.from_arrays([c.combine_chunks() for c in each.columns], schema=TABLE.schema) for each in parts
+    ]
+    loaded = load({"Thing": pa.RecordBatchReader.from_batches(TABLE.schema, batches)})
+    assert loaded.lines == {"node:Thing": [1, 2]}
+    assert len(loaded.batches) == 2
+
+
+def test_an_empty_table_of_a_type_that_no_column_can_have_is_refused_as_input():
+    union = pa.schema({"name": pa.dense_union([pa.field("a", pa.int8())])})
+    with pytest.raises(InvalidInputError, match="The Arrow data of Thing cannot be read"):
+        load({"Thing": pa.RecordBatchReader.from_batches(union, [])})
+
+
+@pytest.mark.parametrize("name", [3, None, ("node", "Thing"), b"Thing"])
+def test_a_type_is_named_by_text(name: object):
+    problem = load({name: TABLE}).problem
+    assert (problem.reason, "by the name of its type" in problem.message) == ("unknown_type", True)
 
 
 def test_all_types_are_read_and_all_problems_told():

@@ -119,14 +119,14 @@ def test_memory_is_bounded_by_bytes_as_well_as_by_rows():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (None, "A NoneType cannot be loaded"),
-        (5, "A int cannot be loaded"),
-        ("seed.csv", "neither NDJSON nor the name of a file"),
-        ("s3://bucket/seed.jsonl", "neither NDJSON nor the name of a file"),
+        (None, "A value of type NoneType cannot be loaded"),
+        (5, "A value of type int cannot be loaded"),
+        ("seed.csv", "neither JSONL nor the name of a file"),
+        ("s3://bucket/seed.jsonl", "neither JSONL nor the name of a file"),
         ("x" * 500, r"x\.\.\.\" is neither"),
-        ("just a sentence", "neither NDJSON nor"),
+        ("just a sentence", "neither JSONL nor"),
         ({"type": "Thing", "data": {"name": "a"}}, "read as Arrow data by type name"),
-        ({"Thing": [{"name": "a"}]}, "read as Arrow data by type name"),
+        ({"Thing": [{"name": "a"}]}, "read as Arrow data by type name, and 'Thing' has a list"),
         (pa.table({"name": ["a"]}), "needs the name of its type"),
         (pa.RecordBatch.from_pydict({"name": ["a"]}), "needs the name of its type"),
     ],
@@ -141,6 +141,15 @@ def test_one_record_alone_is_told_to_come_in_a_list():
     with pytest.raises(InvalidInputError) as caught:
         load({"type": "Thing", "data": {"name": "a"}})
     assert "load([{...}])" in caught.value.help
+
+
+def test_what_is_no_arrow_data_is_told_what_would_be(tmp_path):
+    with pytest.raises(InvalidInputError) as caught:
+        load({"Thing": (pa.record_batch({"name": [name]}) for name in "ab")})
+    assert "RecordBatchReader.from_batches" in caught.value.help
+    with pytest.raises(InvalidInputError) as caught:
+        load({"Thing": str(tmp_path / "things.parquet")})
+    assert "pyarrow.parquet.read_table" in caught.value.help
 
 
 def test_a_missing_file_is_named(tmp_path):

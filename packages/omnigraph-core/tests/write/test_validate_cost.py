@@ -14,7 +14,7 @@ from validation_world import LARGE, LIBRARY, STORED, World
 
 from omnigraph.errors import ResourceLimitError, StorageError
 from omnigraph.write.questions import absent, held, repeated, superseded, taken
-from omnigraph.write.sets import LIMITS, Limits, Rows, parts_of, register, run, session
+from omnigraph.write.sets import LIMITS, Limits, Rows, plan_table, register, run, session
 
 STREAMED = Limits(memory_rows=0)
 
@@ -81,7 +81,8 @@ import sys
 from validation_world import LIBRARY, STORED, World
 world = World(LIBRARY, STORED)
 edge = {"id": "x", "src": "bo", "dst": "DO-3"}
-assert not world.judge(world.change("Rented", "upsert", [edge]), world.change("Person", "insert", [{"id": "q", "handle": "q"}]))
+person = {"id": "q", "handle": "q"}
+assert not world.judge(world.change("Rented", "upsert", [edge]), world.change("Person", "insert", [person]))
 assert "datafusion" not in sys.modules
 """
     subprocess.run([sys.executable, "-c", statements], cwd=Path(__file__).parent, check=True, timeout=60)
@@ -154,13 +155,24 @@ def test_a_hash_table_that_would_be_too_large_is_made_in_parts(parts):
     # One look at the first batch, for its width.
     assert nodes.opened == parts + 1
     assert edges.opened == parts
-    assert parts_of(nodes.as_rows(), limits) == parts
+    assert plan_table(nodes.as_rows(), limits).parts == parts
     assert taken(edges.as_rows(), [nodes.as_rows()], 2, limits).count == 1_000
 
 
 def test_the_parts_follow_from_the_width_of_rows_too():
     wide = pa.table({"key": ["x" * 1_000] * 10})
-    assert parts_of(Rows.of(wide), Limits(build_bytes=2_500)) == 5
+    assert plan_table(Rows.of(wide), Limits(build_bytes=2_500)).parts == 5
+
+
+@pytest.mark.parametrize("length", [1, 12, 13, 40])
+def test_texts_of_any_length_are_compared_alike(length):
+    def keys(names: str) -> Rows:
+        table = pa.table({"row": np.arange(len(names)), "key": [name * length for name in names]})
+        return Rows(schema=table.schema, row_count=len(names), open=lambda: iter(table.to_batches()))
+
+    assert plan_table(keys("ab"), STREAMED).has_short_keys == (length <= 12)
+    assert absent(keys("abxcdy"), [keys("abcd")], 9, STREAMED).first["row"].to_pylist() == [2, 5]
+    assert taken(keys("abxcdy"), [keys("abcd")], 9, STREAMED).count == 4
 
 
 def test_the_smaller_side_becomes_the_hash_table_whichever_it_is():
@@ -204,7 +216,7 @@ def test_equal_hashes_of_different_values_are_not_taken_for_repetitions(monkeypa
     keys = pa.table({"row": np.arange(50), "key": [f"{n}" for n in range(50)]})
     everything = run("SELECT xxhash64(key) AS hash FROM r", {"r": Rows.of(keys)}, LIMITS, has_hashes=True)
     hashes = pa.Table.from_batches(everything)["hash"].to_numpy()
-    monkeypatch.setattr(questions, "_repeated_hashes", lambda *_arguments: hashes)
+    monkeypatch.setattr(questions, "frequent_hashes", lambda *_arguments: hashes)
     assert repeated(Rows.of(keys), 5, limits).count == 0
     assert superseded(Rows.of(keys), limits) is None
 

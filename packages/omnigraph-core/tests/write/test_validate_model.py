@@ -1,4 +1,4 @@
-"""Validation against an independent model, on random schemas, changes and committed rows, small and large ways alike."""
+"""Validation against an independent model, on random schemas, changes and committed rows, few and many alike."""
 
 from __future__ import annotations
 
@@ -104,10 +104,6 @@ def _sound(kind: oracle.Type, rows: list[dict[str, Any]], stored: dict[str, Any]
 
 def verdict(problems: ProblemLog) -> oracle.Verdict:
     return Counter((each.reason, each.message, each.id, each.line or 0) for each in problems.kept)
-
-
-def place(line: int) -> tuple[str | None, int | None]:
-    return ("in.jsonl", line + 1) if line >= 0 else (None, None)
 
 
 @settings(max_examples=80)

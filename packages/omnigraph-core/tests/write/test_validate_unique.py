@@ -37,7 +37,7 @@ def test_a_composite_key_is_told_by_its_columns_in_order_of_names(limits):
     world = World("node Shelf { row: I32  hall: String  @key(row, hall) }")
     record = {"id": '["north","7"]', "row": 7, "hall": "north"}
     problems = world.judge(world.change("Shelf", "upsert", [record, record]), limits=limits)
-    quoted = "'[\"north\",\"7\"]'"
+    quoted = '\'["north","7"]\''
     assert messages(problems) == [
         f"@unique violation on Shelf.(hall, row): value (north, 7) held by {quoted} and {quoted}"
     ]
@@ -252,13 +252,11 @@ def test_many_violations_are_all_counted_and_the_first_are_kept_in_order(limits)
     assert [each.line for each in problems.kept] == [*range(51, 101), *range(1, 11)]
 
 
-@pytest.mark.parametrize("repetitions", [2, 30])
+@pytest.mark.parametrize("repetitions", [2, 6])
 def test_repetitions_far_apart_are_found_with_their_first_record(repetitions):
     # More distinct tuples than one piece holds, each repeated far behind its first record.
     world = World("node A { n: I32? @unique }")
     records = [{"id": f"{again}-{n}", "n": n} for again in range(repetitions) for n in range(20)]
     problems = world.judge(world.change("A", "insert", records), limits=LARGE)
     assert problems.counts == {"unique": 20 * (repetitions - 1)}
-    assert messages(problems)[-1] == (
-        f"@unique violation on A.n: value '19' held by '0-19' and '{repetitions - 1}-19'"
-    )
+    assert messages(problems)[-1] == (f"@unique violation on A.n: value '19' held by '0-19' and '{repetitions - 1}-19'")

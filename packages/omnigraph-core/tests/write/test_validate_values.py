@@ -60,7 +60,10 @@ def test_a_number_at_or_within_its_bounds_and_a_null_pass(values):
         ({"i32": -4}, "@range violation on Number.i32: -4 is below the minimum -3"),
         ({"i32": 6}, "@range violation on Number.i32: 6 is above the maximum 5"),
         ({"i64": 2**53 + 3}, "@range violation on Number.i64: 9007199254740995 is above the maximum 9007199254740993"),
-        ({"u64": 2**64 - 1}, "@range violation on Number.u64: 18446744073709551615 is above the maximum 9223372036854775807"),
+        (
+            {"u64": 2**64 - 1},
+            "@range violation on Number.u64: 18446744073709551615 is above the maximum 9223372036854775807",
+        ),
         ({"u32": 6}, "@range violation on Number.u32: 6 is below the minimum 7"),
         ({"f64": 2.5000001}, "@range violation on Number.f64: 2.5000001 is above the maximum 2.5"),
         ({"f64": math.nan}, "@range violation on Number.f64: nan is not within ..2.5"),

@@ -19,7 +19,7 @@ Examples:
 @click.command(epilog=_EXAMPLES)
 @click.argument("uri")
 @branch_option
-@click.option("--snapshot", metavar="ID", help="As it was at a commit, or at a version of the manifest.")
+@click.option("--snapshot", "--at", metavar="ID", help="As it was at a commit, or at a version of the manifest.")
 @click.option(
     "--type",
     "types",

@@ -46,10 +46,17 @@ def init(session: Session, uri: str, schema: str, force: bool, actor: str | None
     # Here its mistakes are told with the name of the file.
     compile_schema(source)
     place.announce(session, "init")
-    with (
-        session.working(f"making {place.uri}"),
-        omnigraph.init(str(place.uri), schema=source.text, actor=actor, options=options, force=force) as graph,
-    ):
-        result = InitResult(uri=graph.uri, snapshot=graph.snapshot())
+    try:
+        with (
+            session.working(f"making {place.uri}"),
+            omnigraph.init(str(place.uri), schema=source.text, actor=actor, options=options, force=force) as graph,
+        ):
+            result = InitResult(uri=graph.uri, snapshot=graph.snapshot())
+    except KeyboardInterrupt as error:
+        # Its claim may lie there, which an init without --force respects.
+        error.add_note(
+            f"omnigraph snapshot {place.uri} shows whether the graph is there; if not, repeat it with --force."
+        )
+        raise
     session.show(result)
     return ExitCode.DONE

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from omnigraph.errors import ConstraintError
 from omnigraph_cli.exit_codes import ExitCode
 from omnigraph_cli.graphs import GraphPlace, actor_option, branch_option, storage_options
 from omnigraph_cli.output.graph_results import LoadedResult
@@ -15,7 +16,7 @@ from omnigraph_cli.session import Session, global_options, json_option
 from omnigraph_cli.sources import FILE, STANDARD_INPUT, refuse_unreadable
 
 if TYPE_CHECKING:
-    from omnigraph import LoadProgress
+    from omnigraph import LoadProgress, LoadResult
 
 _EXAMPLES = """\b
 Examples:
@@ -71,15 +72,38 @@ def load(
         return ExitCode.FAILED
     place.announce(session, "load")
 
-    with place.open(session, "rw", actor=actor) as graph, session.watching(f"loading {data}") as show:
+    seen: LoadProgress | None = None
+    done: LoadResult | None = None
+    try:
+        with place.open(session, "rw", actor=actor) as graph, session.watching(f"loading {data}") as show:
 
-        def report(progress: LoadProgress) -> None:
-            show(f"{progress.phase} {data}: {progress.records:,} records")
+            def report(progress: LoadProgress) -> None:
+                nonlocal seen
+                seen = progress
+                show(f"{progress.phase} {data}: {progress.records:,} records")
 
-        records = sys.stdin.buffer if data == STANDARD_INPUT and sys.stdin is not None else Path(data)
-        done = graph.load(records, mode, branch=branch, load_id=load_id, progress=report)
-    session.show(LoadedResult(uri=graph.uri, load=done))
+            records = sys.stdin.buffer if data == STANDARD_INPUT and sys.stdin is not None else Path(data)
+            done = graph.load(records, mode, branch=branch, load_id=load_id, progress=report)
+    except KeyboardInterrupt as error:
+        error.add_note(_state_left(place, seen, done))
+        raise
+    except ConstraintError as error:
+        if mode == "append" and "key_conflict" in error.details.get("counts", ()):
+            error.add_note("With --mode merge, what is there already is replaced.")
+        raise
+    # A load that was there before counts nothing, whether its records were read or not.
+    is_repeated = load_id is not None and not done.total and (seen is None or seen.records > 0)
+    session.show(LoadedResult(uri=graph.uri, load=done, repeated=load_id if is_repeated else None))
     return ExitCode.DONE
+
+
+def _state_left(place: GraphPlace, seen: LoadProgress | None, done: LoadResult | None) -> str:
+    """What is known of a load that was interrupted: nothing is visible before it publishes."""
+    if done is not None:
+        return f"It was loaded, as commit {done.commit.id}."
+    if seen is None or seen.phase != "publishing":
+        return "Nothing was loaded."
+    return f"It may have been loaded: omnigraph commit list {place.uri} shows whether it was."
 
 
 def _may_overwrite(session: Session, place: GraphPlace) -> bool:

@@ -26,10 +26,16 @@ class InitResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedResult:
-    """What a load did."""
+    """What a load did.
+
+    Attributes:
+        repeated: the name of the load when one of this name was there before, for people; ``load`` then has that one's
+            commit, and counts nothing.
+    """
 
     uri: str
     load: LoadResult
+    repeated: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {"uri": self.uri, **self.load.to_dict()}

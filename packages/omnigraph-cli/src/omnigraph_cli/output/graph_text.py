@@ -36,7 +36,11 @@ def _(result: LoadedResult) -> Iterator[Line]:
     done = result.load
     counts = f"{counted(done.total, 'entity', 'entities')} across "
     kinds = f"{counted(len(done.nodes), 'node type')} and {counted(len(done.edges), 'edge type')}"
-    yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {done.branch} with {done.mode}: {counts}{kinds}")
+    if result.repeated is not None:
+        there = f'{result.uri} has the load "{result.repeated}" on branch {done.branch} already'
+        yield Line(Text("nothing to do: ", GOOD), there)
+    else:
+        yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {done.branch} with {done.mode}: {counts}{kinds}")
     yield Line(Text("commit ", DIM), done.commit.id)
 
 
@@ -103,6 +107,6 @@ def problem_lines(problems: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
 
 def problems_summary(details: Mapping[str, Any]) -> str:
     """``102 problems: 100 wrong_type, 2 missing_required (the first 20 are shown)``."""
-    reasons = ", ".join(f"{count} {reason}" for reason, count in details["counts"].items())
+    reasons = ", ".join(f"{count:,} {reason}" for reason, count in details["counts"].items())
     hidden = f" (the first {SHOWN_PROBLEMS} are shown)" if details["total"] > SHOWN_PROBLEMS else ""
     return f"{counted(details['total'], 'problem')}: {reasons}{hidden}"

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import click
 
-from omnigraph.errors import CompileError
+from omnigraph.errors import CompileError, OmnigraphError
 from omnigraph_cli.exit_codes import INTERNAL, USAGE
 
 if TYPE_CHECKING:
-    from omnigraph.errors import OmnigraphError
     from omnigraph.lang import Diagnostic
     from omnigraph.plugins import LoadedPlugins, PluginInfo
     from omnigraph.storage import StorageBackend
@@ -186,9 +185,10 @@ class ErrorResult:
         notes = [clean(note) for note in getattr(error, "__notes__", ())]
         diagnostics = error.diagnostics if isinstance(error, CompileError) else ()
         # A diagnostic says all that its cause knows.
-        if error.__cause__ is not None and not diagnostics:
+        cause = _foreign_cause(error)
+        if cause is not None and not diagnostics:
             more = "" if is_traced else "; --debug shows all of it"
-            notes.append(f"It was caused by {type(error.__cause__).__name__}{more}.")
+            notes.append(f"It was caused by {type(cause).__name__}{more}.")
         return cls(
             kind=facts["kind"],
             message=clean(facts["message"]),
@@ -205,6 +205,9 @@ class ErrorResult:
     def of_usage(cls, error: click.ClickException) -> ErrorResult:
         ctx = getattr(error, "ctx", None)
         message = _no_such_option(error) if isinstance(error, click.NoSuchOption) else error.format_message()
+        if isinstance(error, click.MissingParameter):
+            # click lists the choices on lines of their own.
+            message = " ".join(message.split())
         if ctx is None:
             return cls(kind=USAGE, message=message)
         # On one line, however narrow the terminal is.
@@ -295,6 +298,14 @@ class CheckResult:
             "passed": self.passed,
             "steps": [step.to_dict() for step in self.steps],
         }
+
+
+def _foreign_cause(error: BaseException) -> BaseException | None:
+    """The nearest cause that is not OmniGraph's own; None where the message retells an error of the same tree."""
+    cause = error.__cause__
+    while cause is not None and type(cause).__module__.partition(".")[0] == "omnigraph":
+        cause = None if isinstance(cause, OmnigraphError) else cause.__cause__
+    return cause
 
 
 def _no_such_option(error: click.NoSuchOption) -> str:

@@ -52,7 +52,7 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
     if data is None:
         raise NotFoundError(
             f'There is no branch "{name}".',
-            help="Write to main, or make the branch first.",
+            help="Use main: this release makes no other branches.",
             details={"branch": name},
         )
     try:

@@ -101,8 +101,10 @@ class Repository:
 
         Raises:
             NotFoundError: there is no such branch, commit or version, or its version was reclaimed.
+            InvalidInputError: a snapshot of another graph.
         """
         if isinstance(at, Snapshot):
+            self._refuse_foreign(at)
             return at
         if at is None:
             return self.snapshot(self.newest(branch))
@@ -121,6 +123,16 @@ class Repository:
                 details={"commit_id": commit.id, "branch": commit.branch},
             )
         return self.snapshot(log)
+
+    def _refuse_foreign(self, snapshot: Snapshot) -> None:
+        """Raise when a snapshot is of another graph: its pins may name tables of this one, by chance."""
+        ours = self.schema(self.known().state.schema_digest)
+        if snapshot.schema.ir.domain != ours.ir.domain:
+            raise InvalidInputError(
+                f"This snapshot is of another graph than {self.adapter.root}, at commit {snapshot.commit.id}.",
+                help="Take it from the graph that you read: g.snapshot(at=...).",
+                details={"commit_id": snapshot.commit.id},
+            )
 
     def find_commit(self, commit_id: str, branch: str = MAIN.name) -> Commit:
         """The commit of this id.

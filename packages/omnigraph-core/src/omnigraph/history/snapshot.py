@@ -17,13 +17,16 @@ from omnigraph.history.stamp import STAMP
 from omnigraph.history.state import GraphState, TableEntry
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Snapshot:
     """A graph as it was after one commit; holds no resources and costs no request."""
 
     branch: BranchRef
     state: GraphState
     schema: GraphSchema
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self.branch.name} at commit {self.commit.id}, version {self.state.version}>"
 
     @property
     def commit(self) -> Commit:

@@ -105,6 +105,10 @@ class GraphState:
             rows=kept,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A mapping proxy does not pickle.
+        return GraphState.of, (self.rows, self.version)
+
     def advanced(self, rows: Iterable[ManifestRow], version: int, *, forgetting: Iterable[str] = ()) -> GraphState:
         """This state after a publish of these rows. ``forgetting`` names commits that moved to a history fragment."""
         gone = set(forgetting)

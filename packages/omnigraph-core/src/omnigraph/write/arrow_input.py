@@ -34,6 +34,7 @@ from omnigraph.write.typed_rows import (
     missing_text,
     report_faults,
 )
+from omnigraph.write.values import shown
 
 _ID: Final = ValueType(Scalar.STRING)
 _ENDS: Final = {"src": ("src", "from"), "dst": ("dst", "to")}
@@ -43,7 +44,10 @@ _ENDS: Final = {"src": ("src", "from"), "dst": ("dst", "to")}
 def read_arrow(
     source: ArrowSource, schema: GraphSchema, problems: ProblemLog, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[TypedRows]:
-    """The rows of all types, one type after another, in batches within both bounds where a single row is."""
+    """The rows of all types, one type after another, in batches within both bounds where a single row is.
+
+    A type that is named and has no rows gives one batch without rows: an overwrite empties it.
+    """
     for name, data in source.data.items():
         try:
             target = _find_target(name, schema)
@@ -67,7 +71,9 @@ def read_arrow(
                 yield rows
 
 
-def _find_target(name: str, schema: GraphSchema) -> TypeTable:
+def _find_target(name: Any, schema: GraphSchema) -> TypeTable:
+    if not isinstance(name, str):
+        raise Misfit(Reason.UNKNOWN_TYPE, f"Arrow data is given by the name of its type, and {shown(name)} is none")
     envelopes = EnvelopeReader(schema)
     kind, colon, bare = name.partition(":")
     if colon and kind in ("node", "edge"):
@@ -101,17 +107,24 @@ def _open_stream(name: str, data: Any) -> pa.RecordBatchReader:
 def _cut_batches(
     reader: pa.RecordBatchReader, name: str, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[pa.RecordBatch]:
+    is_empty = True
     while True:
         try:
             batch = reader.read_next_batch()
         except StopIteration:
-            return
+            break
         except pa.ArrowException as error:
             raise InvalidInputError(f"The Arrow data of {name} cannot be read: {error}.") from error
         row_bytes = batch.nbytes // max(1, batch.num_rows) + 1
         step = max(1, min(chunk_rows, chunk_bytes // row_bytes))
+        is_empty = is_empty and not batch.num_rows
         for start in range(0, batch.num_rows, step):
             yield batch.slice(start, step)
+    if is_empty:
+        try:
+            yield pa.RecordBatch.from_pylist([], schema=reader.schema)
+        except pa.ArrowException as error:
+            raise InvalidInputError(f"The Arrow data of {name} cannot be read: {error}.") from error
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -194,7 +207,7 @@ def _read_batch(layout: _Layout, batch: pa.RecordBatch, ordinal: int, problems: 
     if faults:
         report_faults(faults, problems, target=target, lines=lines, source=None)
         columns, lines = _keep_good(columns, lines, faults)
-    if not len(lines):
+    if not len(lines) and batch.num_rows:
         return None
     return TypedRows(target=target, rows=batch_of(target, columns), lines=lines, source=None)
 

@@ -95,7 +95,7 @@ def _attempt(
     except ReadSetMovedError as moved:
         if is_strict and moved.is_logical:
             raise ConflictError(
-                f"The graph moved on while this write was under way: {', '.join(moved.members)}.",
+                f"{', '.join(map(_told, moved.members))} changed while this write was under way.",
                 expected=plan.base.state.head.id,
                 actual=moved.log.state.head.id,
                 help="Look at what changed, then repeat the write if it is still what you want.",
@@ -103,6 +103,12 @@ def _attempt(
             ) from moved
         base.log, base.is_void = moved.log, moved.is_void
         return None
+
+
+def _told(member: str) -> str:
+    """A member of a read set in the words of users: ``pin:node:Film`` is the node type Film."""
+    kind, _, name = member.removeprefix("pin:").partition(":")
+    return f"{kind} type {name}" if name else member
 
 
 def _is_fenced(log: ManifestLog, since: int) -> bool:

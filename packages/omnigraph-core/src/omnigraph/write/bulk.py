@@ -133,7 +133,7 @@ class BulkTicket:
                     buffer.add(typed)
                     spill_largest([buffer], SPILL_BYTES)
             problems.raise_invalid()
-            if buffer is None:
+            if buffer is None or not buffer.row_count:
                 raise InvalidInputError(
                     f"There are no rows of {type_name} to write.", help="Leave out writes of nothing."
                 )

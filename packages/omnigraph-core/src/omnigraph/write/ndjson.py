@@ -33,11 +33,15 @@ _QUOTE: Final = ord('"')
 _WINDOW: Final = 1024 * 1024
 
 _OTHER_FORMATS: Final = (
-    (b"PAR1", "a Parquet file", 'Read it and say the type: load({"Film": pyarrow.parquet.read_table(path)}).'),
-    (b"ARROW1", "an Arrow file", 'Read it and say the type: load({"Film": table}).'),
-    (b"\x1f\x8b", "a gzip file", "Pass what gzip.open gives."),
+    (
+        b"PAR1",
+        "a Parquet file",
+        'Read it in Python and say the type: graph.load({"Film": pyarrow.parquet.read_table(path)}, mode).',
+    ),
+    (b"ARROW1", "an Arrow file", 'Read it in Python and say the type: graph.load({"Film": table}, mode).'),
+    (b"\x1f\x8b", "a gzip file", "Unpack it on the way: gzip -dc FILE | omnigraph load ... --data -, or gzip.open."),
     (b"PK\x03\x04", "a zip file", "Unpack it first."),
-    (b"\x28\xb5\x2f\xfd", "a Zstandard file", "Unpack it first."),
+    (b"\x28\xb5\x2f\xfd", "a Zstandard file", "Unpack it on the way: zstd -dc FILE | omnigraph load ... --data -."),
     (b"\x89PNG", "a PNG image", EXPECTED[0].upper() + EXPECTED[1:] + "."),
     (codecs.BOM_UTF16_LE, "UTF-16 text", "Save it as UTF-8."),
     (codecs.BOM_UTF16_BE, "UTF-16 text", "Save it as UTF-8."),
@@ -168,7 +172,7 @@ def _checked(piece: Piece, name: str) -> Piece:
     if piece.first == 1:
         for start, format_name, advice in _OTHER_FORMATS:
             if piece.text.startswith(start):
-                raise InvalidInputError(f"{name} is {format_name}, not NDJSON.", help=advice)
+                raise InvalidInputError(f"{name} is {format_name}, not JSONL.", help=advice)
         if piece.text.startswith(codecs.BOM_UTF8):
             piece = Piece(piece.text[len(codecs.BOM_UTF8) :], piece.first)
     if len(piece.text) > MAX_STRUCTURAL:

@@ -41,10 +41,12 @@ class Problem:
 
     @builtins.property
     def place(self) -> str:
-        """``seed.jsonl:12``, ``record 12`` where there are no lines, or nothing."""
+        """``seed.jsonl:12``; ``record 12 of Film`` where there are no lines: Arrow counts each type; or nothing."""
         if self.line is None:
             return self.source or ""
-        return f"record {self.line}" if self.source is None else f"{self.source}:{self.line}"
+        if self.source is not None:
+            return f"{self.source}:{self.line}"
+        return f"record {self.line}" if self.type_key is None else f"record {self.line} of {_name(self.type_key)}"
 
     def to_dict(self) -> dict[str, Any]:
         names = ("reason", "message", "type_key", "property", "id", "source", "line")
@@ -80,7 +82,7 @@ class ProblemLog:
             InvalidInputError: with every kept problem in its details.
         """
         if self:
-            raise self._error(InvalidInputError)
+            raise self._error(InvalidInputError, "Rules of the schema are judged when every record can be read.")
 
     def raise_violated(self) -> None:
         """Raise when anything was found: rows that break rules of the schema.
@@ -91,9 +93,8 @@ class ProblemLog:
         if self:
             raise self._error(ConstraintError)
 
-    def _error(self, error: type[OmnigraphError]) -> OmnigraphError:
+    def _error(self, error: type[OmnigraphError], *advice: str) -> OmnigraphError:
         ordered = sorted(self.kept, key=lambda each: (each.line is None, each.line or 0))
-        first = ordered[0]
         shown = [f"{each.place}: {each.message}" if each.place else each.message for each in ordered]
         message = shown[0]
         if self.total > 1:
@@ -103,10 +104,15 @@ class ProblemLog:
                 message += f"\n  and {self.total - 20} more"
         return error(
             message,
-            help="Nothing was written. Correct the input and load it again." if first.line is not None else None,
+            help=" ".join(("Nothing was written. Correct the input and load it again.", *advice)),
             details={
                 "problems": [each.to_dict() for each in ordered],
                 "counts": {str(reason): count for reason, count in sorted(self.counts.items())},
                 "total": self.total,
             },
         )
+
+
+def _name(type_key: str) -> str:
+    """``Film`` of ``node:Film``."""
+    return type_key.partition(":")[2]

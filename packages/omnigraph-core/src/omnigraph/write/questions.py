@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.write.codes import Codes, meetings, overtaken, repeats, tuple_codes
-from omnigraph.write.sets import BATCH_ROWS, Found, Limits, Rows, chain, gather, part_of, parts_of, run
+from omnigraph.write.sets import BATCH_ROWS, Found, Limits, Rows, chain, gather, part_of, plan_table, run
 
 Mask = npt.NDArray[np.bool_]
 
@@ -68,12 +68,13 @@ def _join(kind: str, rows: Rows, known: Sequence[Rows], limits: Limits) -> Itera
     """
     others = chain(known, ["key"])
     is_table = rows.row_count < others.row_count
-    parts = parts_of(rows if is_table else others, limits)
-    for number in range(parts):
-        ours, theirs = (part_of(name, ["key"], number, parts) for name in ("r", "o"))
+    table = plan_table(rows if is_table else others, limits)
+    for number in range(table.parts):
+        ours, theirs = (part_of(name, ["key"], number, table.parts) for name in ("r", "o"))
         join = f"{ours} LEFT {kind} JOIN {theirs}" if is_table else f"{theirs} RIGHT {kind} JOIN {ours}"
         sql = f'SELECT r."row" FROM {join} ON r.key = o.key'  # noqa: S608 - neutral names
-        yield from run(sql, {"r": rows, "o": others}, limits, has_hashes=parts > 1)
+        inputs = {"r": rows, "o": others}
+        yield from run(sql, inputs, limits, has_hashes=table.parts > 1, as_views=table.has_short_keys)
 
 
 def held(rows: Rows, others: Rows, replaced: Rows | None, keep: int, limits: Limits) -> Found:
@@ -94,15 +95,15 @@ def meet(rows: Rows, others: Rows, limits: Limits, *, replaced: Rows | None = No
     if "id" in rows.schema.names:
         same += " AND n.id <> o.id"
     is_table = rows.row_count < others.row_count
-    parts = parts_of(rows if is_table else others, limits)
+    table = plan_table(rows if is_table else others, limits)
     inputs = {"n": rows, "o": others, **({} if replaced is None else {"r": replaced})}
-    for number in range(parts):
-        ours, theirs = (part_of(name, names, number, parts) for name in ("n", "o"))
+    for number in range(table.parts):
+        ours, theirs = (part_of(name, names, number, table.parts) for name in ("n", "o"))
         join = f"{ours} JOIN {theirs}" if is_table else f"{theirs} JOIN {ours}"
         sql = f'SELECT n."row", o.id AS holder FROM {join} ON {same}'  # noqa: S608 - as above
         if replaced is not None:
             sql = f'SELECT f."row", f.holder FROM ({sql}) f LEFT ANTI JOIN r ON f.holder = r.key'  # noqa: S608
-        for batch in run(sql, inputs, limits, has_hashes=parts > 1):
+        for batch in run(sql, inputs, limits, has_hashes=table.parts > 1, as_views=table.has_short_keys):
             yield batch.cast(HELD)
 
 
@@ -125,9 +126,9 @@ def repeated(rows: Rows, keep: int, limits: Limits) -> Found:
         return gather(_later_rows([rows.read_all()], rows.schema, names), REPEATED, keep)
 
     def later() -> Iterator[pa.RecordBatch]:
-        hashes = _repeated_hashes(rows, names, limits)
+        hashes = frequent_hashes(rows, names, 1, limits)
         for start in range(0, len(hashes), limits.build_rows):
-            suspects = _suspects(rows, names, hashes[start : start + limits.build_rows], limits)
+            suspects = with_hashes(rows, names, hashes[start : start + limits.build_rows], limits)
             yield from _later_rows(_pieces(suspects, limits), rows.schema, names)
 
     return gather(later(), REPEATED, keep)
@@ -138,10 +139,10 @@ def superseded(rows: Rows, limits: Limits) -> Mask | None:
     names = _members_of(rows)
     table = rows.read_all() if _are_few(limits, rows) else None
     if table is None:
-        hashes = _repeated_hashes(rows, names, limits)
+        hashes = frequent_hashes(rows, names, 1, limits)
         if not len(hashes):
             return None
-        table = _suspects(rows, names, hashes, limits).read_all()
+        table = with_hashes(rows, names, hashes, limits).read_all()
     lost = overtaken(tuple_codes([table], names)[0])
     if not len(lost):
         return None
@@ -150,14 +151,17 @@ def superseded(rows: Rows, limits: Limits) -> Mask | None:
     return mask
 
 
-def _repeated_hashes(rows: Rows, names: Sequence[str], limits: Limits) -> Codes:
-    """Every 64-bit hash that two tuples have. Equal tuples have equal hashes; the reverse is for others to find out."""
+def frequent_hashes(rows: Rows, names: Sequence[str], most: int, limits: Limits) -> Codes:
+    """Every 64-bit hash that more than ``most`` of the tuples have.
+
+    Equal tuples have equal hashes, so every tuple that occurs so often has one of these; not the other way round.
+    """
     passes = -(-rows.row_count // limits.hash_rows)
     found: list[Codes] = [np.zeros(0, np.int64)]
     for number in range(passes):
         hashes = _hashes(rows, names, limits, number, passes)
         hashes.sort()
-        found.append(np.unique(hashes[1:][hashes[1:] == hashes[:-1]]))
+        found.append(np.unique(hashes[most:][hashes[most:] == hashes[: max(len(hashes) - most, 0)]]))
     return np.concatenate(found)
 
 
@@ -171,7 +175,7 @@ def _hashes(rows: Rows, names: Sequence[str], limits: Limits, number: int, passe
     return np.concatenate(parts)
 
 
-def _suspects(rows: Rows, names: Sequence[str], hashes: Codes, limits: Limits) -> Rows:
+def with_hashes(rows: Rows, names: Sequence[str], hashes: Codes, limits: Limits) -> Rows:
     """The rows whose tuple has one of these hashes, in order."""
     columns = ", ".join(f'"{name}"' for name in rows.schema.names)
     sql = (

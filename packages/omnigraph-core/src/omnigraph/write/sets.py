@@ -1,7 +1,7 @@
 """Rows as sets: streams that can be read again, and the small layer over DataFusion that joins them.
 
 Validators describe both sides of a question as ``Rows``; ``run`` answers it in SQL. One side becomes the hash table of
-a join, the other only passes by it: so memory grows with the former alone, and where that is too large, ``parts_of``
+a join, the other only passes by it: so memory grows with the former alone, and where that is too large, ``plan_table``
 says in how many parts to ask. Columns have neutral names here (``row``, ``id``, ``k0``, ``k1``, …), because
 names of properties may be anything.
 """
@@ -9,12 +9,12 @@ names of properties may be anything.
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from omnigraph.errors import ResourceLimitError
@@ -23,8 +23,14 @@ if TYPE_CHECKING:
     from datafusion import SessionContext
 
 BATCH_ROWS: Final = 65_536
-MAX_THREADS: Final = 8
-"""More gain little on joins, and each holds batches of its own."""
+PARTITIONS: Final = 32
+"""Far more than there are threads: the hash table of each is small enough for the cache of a processor."""
+
+_JOINED_ROWS: Final = 8_192
+"""Each partition gathers so many rows before it goes on."""
+
+_INLINE_BYTES: Final = 12
+"""Arrow's views hold texts up to this length within themselves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,11 +123,27 @@ def chain(sides: Sequence[Rows], columns: Sequence[str]) -> Rows:
     return Rows(schema=schema, row_count=sum(each.row_count for each in sides), open=open_rows)
 
 
-def parts_of(rows: Rows, limits: Limits) -> int:
-    """In how many parts a set has to be taken so that each fits a hash table; widths are those of its first rows."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HashTable:
+    """How to make a hash table of a set.
+
+    Attributes:
+        parts: in how many parts, so that each is within bounds.
+        has_short_keys: texts are so short that comparing them where they lie is cheaper than following references.
+    """
+
+    parts: int
+    has_short_keys: bool
+
+
+def plan_table(rows: Rows, limits: Limits) -> HashTable:
+    """The plan for a set whose rows are as wide as its first ones."""
     first = next((batch for batch in rows.open() if batch.num_rows), None)
     width = 0.0 if first is None else first.nbytes / first.num_rows
-    return max(1, math.ceil(rows.row_count / limits.build_rows), math.ceil(rows.row_count * width / limits.build_bytes))
+    parts = max(math.ceil(rows.row_count / limits.build_rows), math.ceil(rows.row_count * width / limits.build_bytes))
+    texts = [] if first is None else [column for column in first.columns if pa.types.is_string(column.type)]
+    is_short = all(pc.max(pc.binary_length(each)).as_py() <= _INLINE_BYTES for each in texts)
+    return HashTable(parts=max(parts, 1), has_short_keys=is_short)
 
 
 def part_of(name: str, columns: Sequence[str], number: int, parts: int) -> str:
@@ -134,24 +156,30 @@ def part_of(name: str, columns: Sequence[str], number: int, parts: int) -> str:
 
 
 def run(
-    sql: str, inputs: dict[str, Rows], limits: Limits, *, is_ordered: bool = False, has_hashes: bool = False
+    sql: str,
+    inputs: dict[str, Rows],
+    limits: Limits,
+    *,
+    is_ordered: bool = False,
+    has_hashes: bool = False,
+    as_views: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Answer a question about named sets, as a stream.
 
     What stands on the left of a join becomes a hash table, what stands on the right passes by it. What reading a stream
     raises comes out unchanged. With ``is_ordered`` the rows of a stream keep their order, on one thread; with
-    ``has_hashes`` the question may use ``xxhash64``.
+    ``has_hashes`` the question may use ``xxhash64``; with ``as_views`` texts of streams are handed over as views.
 
     Raises:
         ResourceLimitError: the hash table does not fit, because rows are far wider than the first ones were.
     """
-    context = session(limits, partitions=1 if is_ordered else None)
+    context = session(limits, partitions=1 if is_ordered else PARTITIONS)
     if has_hashes:
         # These functions follow Spark and shadow others, so only questions about hashes see them.
         context.enable_spark_functions()
     failures: list[Exception] = []
     for name, rows in inputs.items():
-        register(context, name, rows, failures)
+        register(context, name, rows, failures, as_views=as_views)
     try:
         for batch in context.sql(sql).execute_stream():
             yield batch.to_pyarrow()
@@ -169,24 +197,31 @@ def run(
         raise
 
 
-def session(limits: Limits = LIMITS, *, partitions: int | None = None) -> SessionContext:
-    """A session with bounded memory and threads."""
+def session(limits: Limits = LIMITS, *, partitions: int = PARTITIONS) -> SessionContext:
+    """A session with bounded memory, and as many threads as there are processors."""
     # Loading DataFusion takes longer than a small write, and most of those need it not at all.
     from datafusion import RuntimeEnvBuilder, SessionConfig, SessionContext
 
-    threads = partitions or min(os.cpu_count() or 1, MAX_THREADS)
-    config = SessionConfig().with_batch_size(BATCH_ROWS).with_target_partitions(threads)
+    config = SessionConfig().with_batch_size(_JOINED_ROWS).with_target_partitions(partitions)
     runtime = RuntimeEnvBuilder().with_disk_manager_os().with_fair_spill_pool(limits.pool_bytes)
     return SessionContext(config, runtime)
 
 
-def register(context: SessionContext, name: str, rows: Rows, failures: list[Exception]) -> None:
+def register(
+    context: SessionContext, name: str, rows: Rows, failures: list[Exception], *, as_views: bool = False
+) -> None:
     """Make a set known by a name."""
     if rows.table is None:
-        context.register_dataset(name, StreamedRows(rows, failures))
+        context.register_dataset(name, StreamedRows(_viewed(rows) if as_views else rows, failures))
         return
     batches = rows.table.to_batches(max_chunksize=BATCH_ROWS)
     context.register_record_batches(name, [batches or [pa.RecordBatch.from_pylist([], schema=rows.schema)]])
+
+
+def _viewed(rows: Rows) -> Rows:
+    fields = [field.with_type(pa.string_view()) if pa.types.is_string(field.type) else field for field in rows.schema]
+    schema = pa.schema(fields)
+    return Rows(schema=schema, row_count=rows.row_count, open=lambda: (each.cast(schema) for each in rows.open()))
 
 
 class StreamedRows(ds.Dataset):  # type: ignore[misc]

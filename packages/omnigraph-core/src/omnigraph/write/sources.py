@@ -29,8 +29,12 @@ _BLOCK: Final = 1024 * 1024
 _LONGEST_NAME: Final = 4096
 """A text that is longer is no name of a file."""
 _FORMS: Final = (
-    'Give NDJSON as a pathlib.Path, text, bytes or an open file; or a list of records such as {"type": "Film", "data": '
+    'Give JSONL as a pathlib.Path, text, bytes or an open file; or a list of records such as {"type": "Film", "data": '
     '{...}}; or Arrow data by type name, such as {"Film": table}.'
+)
+_ARROW_FORMS: Final = (
+    "Give each type an Arrow table, batch or reader, or a data frame: pyarrow.parquet.read_table(path) for a Parquet "
+    "file, pyarrow.RecordBatchReader.from_batches(schema, batches) for batches that come one by one."
 )
 
 
@@ -70,7 +74,7 @@ def open_source(data: LoadInput) -> TextSource | RecordSource | ArrowSource:
         return _text_source(data)
     if isinstance(data, bytes | bytearray | memoryview):
         view = memoryview(data).cast("B")
-        return TextSource((bytes(view[at : at + _BLOCK]) for at in range(0, len(view), _BLOCK)))
+        return TextSource(bytes(view[at : at + _BLOCK]) for at in range(0, len(view), _BLOCK))
     if isinstance(data, os.PathLike):
         return _file_source(Path(os.fsdecode(os.fspath(data))))
     if callable(read := getattr(data, "read", None)) and not is_arrow(data):
@@ -86,7 +90,7 @@ def open_source(data: LoadInput) -> TextSource | RecordSource | ArrowSource:
         )
     if isinstance(data, Iterable):
         return RecordSource(iter(data))
-    raise InvalidInputError(f"A {type(data).__name__} cannot be loaded.", help=_FORMS)
+    raise InvalidInputError(f"A value of type {type(data).__name__} cannot be loaded.", help=_FORMS)
 
 
 def is_arrow(data: object) -> bool:
@@ -102,7 +106,7 @@ def _text_source(text: str) -> TextSource:
         return _file_source(Path(line))
     shown = line if len(line) <= 60 else f"{line[:57]}..."
     raise InvalidInputError(
-        f'"{shown}" is neither NDJSON nor the name of a file that ends in .jsonl or .ndjson.',
+        f'"{shown}" is neither JSONL nor the name of a file that ends in .jsonl or .ndjson.',
         help="Pass a file as pathlib.Path(...); open one that is elsewhere and pass the open file.",
     )
 
@@ -119,7 +123,7 @@ def _arrow_source(data: Mapping[str, Any]) -> ArrowSource:
             is_record = "type" in data or "edge" in data
             raise InvalidInputError(
                 f"A mapping is read as Arrow data by type name, and {name!r} has a {type(value).__name__}.",
-                help="Pass records in a list: load([{...}])." if is_record else _FORMS,
+                help="Pass records in a list: load([{...}])." if is_record else _ARROW_FORMS,
             )
     return ArrowSource(data)
 
@@ -131,7 +135,7 @@ def _file_source(path: Path) -> TextSource:
     if path.suffix.lower() == ".parquet":
         raise InvalidInputError(
             f"{path} is a Parquet file, which does not say its type.",
-            help='Read it and say the type: load({"Film": pyarrow.parquet.read_table(path)}).',
+            help='Read it in Python and say the type: graph.load({"Film": pyarrow.parquet.read_table(path)}, mode).',
         )
     return TextSource(_read_file(path), str(path))
 
@@ -162,7 +166,7 @@ def _read_object(read: Any, name: object) -> Iterator[bytes]:
     except UnicodeDecodeError as error:
         raise InvalidInputError(
             f"{place} was opened as text and is not in the encoding that it was opened with ({error.encoding}).",
-            help="Open it in binary mode; NDJSON is UTF-8.",
+            help="Open it in binary mode; JSONL is UTF-8.",
         ) from error
     except OSError as error:
         raise _unreadable(place, error) from error

@@ -6,7 +6,7 @@ that they are added to. Replacing rows by id does, so upserts are staged anew on
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -77,10 +77,12 @@ def prepare_changes(
         ConflictError: files are gone that cannot be written again.
     """
     committed = CommittedRows(snapshot, repository.tables, repository.warm)
-    changes = ChangeSet(changes=tuple(_change(each, committed) for each in incoming))
+    judged = ChangeSet(changes=tuple(_change(each, committed) for each in incoming))
     problems = ProblemLog()
-    validate_changes(changes, snapshot.schema, committed, problems)
+    validate_changes(judged, snapshot.schema, committed, problems)
     problems.raise_violated()
+    # Every record is judged, and where several have one id, the last of them is written.
+    changes = ChangeSet(changes=tuple(_last_records(each, committed) for each in judged.changes))
     effects = []
     for each, change in zip(incoming, changes.changes, strict=True):
         if is_void:
@@ -95,19 +97,26 @@ def prepare_changes(
 
 
 def _change(each: Incoming, committed: CommittedRows) -> TypeChange:
+    """All records of a type, with their ids."""
     rows = each.rows
-    may_repeat = each.mode is ChangeMode.UPSERT and not each.target.key_columns and not each.ids_are_fresh
-    if each.waits_for_ids or (may_repeat and (rows.table is not None or _has_repeated_ids(rows, committed))):
-        table = rows.table
-        if table is None:
-            table = rows.read(committed.tables, each.target.schema.names).read_all()
-        if each.waits_for_ids:
-            table = fill_ids(each.target, resolve_edge_ids(each.target, table, committed))
-        table = keep_last(table)
-        # Rows that gave way to later ones take their places with them; a place is told only where none did.
-        place_of = rows.place_of if table.num_rows == rows.row_count else NewRows(row_count=0).place_of
-        rows = NewRows(table=table, row_count=table.num_rows, place_of=place_of)
+    if each.waits_for_ids:
+        table = rows.read(committed.tables, each.target.schema.names).read_all() if rows.table is None else rows.table
+        table = fill_ids(each.target, resolve_edge_ids(each.target, table, committed))
+        rows = NewRows(table=table, row_count=table.num_rows, place_of=rows.place_of)
     return TypeChange(target=each.target, mode=each.mode, rows=rows, ids_are_fresh=each.ids_are_fresh)
+
+
+def _last_records(change: TypeChange, committed: CommittedRows) -> TypeChange:
+    """The change without records that a later one of the same id replaces."""
+    if change.mode is not ChangeMode.UPSERT or change.target.key_columns or change.ids_are_fresh:
+        return change
+    table = change.rows.table
+    if table is None:
+        if not _has_repeated_ids(change.rows, committed):
+            return change
+        table = change.rows.read(committed.tables, change.target.schema.names).read_all()
+    kept = keep_last(table)
+    return change if kept is table else replace(change, rows=NewRows(table=kept, row_count=kept.num_rows))
 
 
 def _has_repeated_ids(rows: NewRows, committed: CommittedRows) -> bool:

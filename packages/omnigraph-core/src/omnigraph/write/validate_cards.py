@@ -19,7 +19,8 @@ from omnigraph.write.change_rows import ChangedRows, committed_rows
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.sets import Limits, Rows, part_of, run
+from omnigraph.write.questions import frequent_hashes
+from omnigraph.write.sets import Limits, Rows, chain, part_of, run
 from omnigraph.write.validate_edges import NodesAfter, ends_of, split_edges
 from omnigraph.write.violations import problem_at, quoted, report, room_in
 
@@ -71,18 +72,19 @@ def _committed_sources(
     if not rows.is_few:
         if not rows.can_replace:
             return committed_rows(committed, target, names), none
-        return split_edges(target, rows, committed, names, limits)
+        kept, gone = split_edges(target, rows, committed, names, limits)
+        return kept, gone if bounds.minimum else none
     sources = rows.final(names).read_all()["src"]
     if not rows.can_replace:
         return Rows.of(committed.lookup(target, sources.unique(), key="src", columns=["src"])), none
     ids = rows.final({"key": "id"}).read_all()["key"].unique()
-    gone = SOURCES.empty_table()
+    lost = SOURCES.empty_table()
     if bounds.minimum:
-        gone = committed.lookup(target, ids, columns=["src"])
-        sources = pa.chunked_array([*sources.chunks, *gone["src"].chunks], pa.string())
+        lost = committed.lookup(target, ids, columns=["src"])
+        sources = pa.chunked_array([*sources.chunks, *lost["src"].chunks], pa.string())
     around = committed.lookup(target, sources.unique(), key="src", columns=["id", "src"])
-    kept = around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])
-    return Rows.of(kept), Rows.of(gone)
+    stays = around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])
+    return Rows.of(stays), Rows.of(lost)
 
 
 def _count(new: Rows, kept: Rows, gone: Rows, bounds: Cardinality, sources: int, limits: Limits) -> pa.Table:
@@ -92,6 +94,11 @@ def _count(new: Rows, kept: Rows, gone: Rows, bounds: Cardinality, sources: int,
     """
     if new.row_count + kept.row_count + gone.row_count <= limits.memory_rows:
         return _broken(_totals(new, kept, gone), bounds)
+    if not gone.row_count and bounds.minimum <= 1:
+        # Every source that is touched has an edge, so only a maximum can be broken; hashes tell cheaply that none is.
+        every = chain([new, kept], ["src"])
+        if bounds.maximum is None or not len(frequent_hashes(every, ["src"], bounds.maximum, limits)):
+            return COUNTS.empty_table()
     parts = max(1, math.ceil(min(sources, new.row_count + kept.row_count + gone.row_count) / limits.build_rows))
     counted: list[pa.Table] = []
     for number in range(parts):
