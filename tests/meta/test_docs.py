@@ -50,7 +50,7 @@ from omnigraph.storage import Capability, ListBounds, StorageAdapter, StorageBac
 from omnigraph.storage.failures import BY_ERRNO
 from omnigraph.testing import storage_contract
 from omnigraph.testing.storage_contract import clauses
-from omnigraph.write.reasons import MEANINGS
+from omnigraph.write.records.reasons import MEANINGS
 from omnigraph_cli.exit_codes import CODE_OF_KIND
 from omnigraph_cli.main import cli
 from omnigraph_storage_s3.plugin import S3_OPTIONS

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from load_world import SCHEMA, load
 
 from omnigraph.lang.dates import MAX_DAYS, MAX_MILLISECONDS, MIN_DAYS, MIN_MILLISECONDS, format_date, format_datetime
-from omnigraph.write import records
-from omnigraph.write.envelopes import EnvelopeReader
-from omnigraph.write.json_blocks import group_lines, read_block
-from omnigraph.write.ndjson import Piece
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.records import read_records
+from omnigraph.write.records import reading as records
+from omnigraph.write.records.envelopes import EnvelopeReader
+from omnigraph.write.records.json_blocks import group_lines, read_block
+from omnigraph.write.records.ndjson import Piece
+from omnigraph.write.records.reading import read_records
 
 TEXT = st.text(max_size=6)
 """Surrogates too: half of a pair is one of the things that can be wrong."""

@@ -15,9 +15,9 @@ from load_world import SCHEMA, load
 from omnigraph.errors import InvalidInputError
 from omnigraph.lang.dates import parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
-from omnigraph.write.date_columns import parse_texts
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.records import read_records
+from omnigraph.write.records.date_columns import parse_texts
+from omnigraph.write.records.reading import read_records
 
 NOON = 1_767_614_400_000
 DAY = 20_458

@@ -11,7 +11,7 @@ from load_world import DOMAIN, load, node, odd_node, things
 
 from omnigraph.errors import InvalidInputError, ResourceLimitError
 from omnigraph.history.schemas import GraphSchema
-from omnigraph.write.ndjson import MAX_LINE_BYTES, MAX_STRUCTURAL, count_structural
+from omnigraph.write.records.ndjson import MAX_LINE_BYTES, MAX_STRUCTURAL, count_structural
 
 GOOD = node("Thing", '{"name":"good"}')
 LIKE = '{"edge":"Likes","from":"a","to":"b"}'

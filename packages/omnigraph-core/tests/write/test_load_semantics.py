@@ -23,7 +23,7 @@ from omnigraph.testing.faults import Call, armed
 from omnigraph.write import load as loading
 from omnigraph.write.buffers import SPILL_BYTES
 from omnigraph.write.load import LoadResult
-from omnigraph.write.records import read_records
+from omnigraph.write.records.reading import read_records
 
 SCHEMA = """
 node Person { handle: String @key  mail: String? @unique }

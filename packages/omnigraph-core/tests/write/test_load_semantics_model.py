@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.errors import ConstraintError
 from omnigraph.write import load as loading
-from omnigraph.write.records import read_records
+from omnigraph.write.records.reading import read_records
 
 SCHEMA = """
 node Person { handle: String @key  mail: String? @unique }

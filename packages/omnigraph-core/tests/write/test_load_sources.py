@@ -15,7 +15,7 @@ from load_world import SCHEMA, load, node, things
 
 from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.records import read_records
+from omnigraph.write.records.reading import read_records
 
 TEXT = things(3) + "\nbroken\n"
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from load_world import load, node, odd_node
 
-from omnigraph.write.records import MEANINGS, Reason
+from omnigraph.write.records.reasons import MEANINGS, Reason
 
 NOON = 1_767_614_400_000
 """2026-01-05T12:00:00Z, by ``date -d 2026-01-05T12:00:00Z +%s``."""

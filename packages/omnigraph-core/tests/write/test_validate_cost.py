@@ -13,8 +13,8 @@ import pytest
 from validation_world import LARGE, LIBRARY, STORED, World
 
 from omnigraph.errors import ResourceLimitError, StorageError
-from omnigraph.write.questions import absent, held, repeated, superseded, taken
-from omnigraph.write.sets import LIMITS, Limits, Rows, plan_table, register, run, session
+from omnigraph.write.validation.questions import absent, held, repeated, superseded, taken
+from omnigraph.write.validation.sets import LIMITS, Limits, Rows, plan_table, register, run, session
 
 STREAMED = Limits(memory_rows=0)
 
@@ -211,7 +211,7 @@ def test_a_repetition_names_the_first_record_however_far_back_it_lies():
 @pytest.mark.parametrize("limits", [LIMITS, STREAMED])
 def test_equal_hashes_of_different_values_are_not_taken_for_repetitions(monkeypatch, limits):
     # Every tuple has a suspicious hash; the exact comparison still finds that none repeats.
-    from omnigraph.write import questions
+    from omnigraph.write.validation import questions
 
     keys = pa.table({"row": np.arange(50), "key": [f"{n}" for n in range(50)]})
     everything = run("SELECT xxhash64(key) AS hash FROM r", {"r": Rows.of(keys)}, LIMITS, has_hashes=True)

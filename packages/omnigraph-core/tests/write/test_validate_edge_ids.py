@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from validation_world import LARGE, LIBRARY, RENTED, SMALL, STORED, World, table_of
 
-from omnigraph.write.edge_ids import keep_last, merge_tuple, resolve_edge_ids
-from omnigraph.write.sets import Limits
+from omnigraph.write.validation.edge_ids import keep_last, merge_tuple, resolve_edge_ids
+from omnigraph.write.validation.sets import Limits
 
 BOTH = pytest.mark.parametrize("limits", [SMALL, LARGE], ids=["small", "large"])
 WIDER = "node A { } edge E: A -> A { on: Date?  zero: F64?  @unique(src, dst, on, zero) }"

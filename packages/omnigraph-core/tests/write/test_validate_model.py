@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from validation_world import LARGE, SMALL, World
 
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.sets import Limits
+from omnigraph.write.validation.sets import Limits
 
 IDS = ["a", "b", "c", "d", "é", "f'"]
 VALUES: dict[str, st.SearchStrategy[Any]] = {

@@ -9,8 +9,8 @@ import pytest
 from validation_world import LARGE, LIBRARY, SMALL, World, messages, table_of
 
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.sets import matches_pattern
-from omnigraph.write.validate_values import check_values
+from omnigraph.write.validation.sets import matches_pattern
+from omnigraph.write.validation.values import check_values
 
 NUMBERS = """
 node Number {

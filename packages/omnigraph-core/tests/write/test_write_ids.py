@@ -18,8 +18,8 @@ from omnigraph.lang.dates import MAX_DAYS, MAX_MILLISECONDS, MIN_DAYS, MIN_MILLI
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.schema.ids import spell_id, spell_value
 from omnigraph.tables.arrow_schema import arrow_type
-from omnigraph.write import ids
-from omnigraph.write.ids import derive_ids, mint_ulids, spell_column
+from omnigraph.write.records import ids
+from omnigraph.write.records.ids import derive_ids, mint_ulids, spell_column
 
 CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)

@@ -17,8 +17,8 @@ from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.tables.interface import WrittenRows
 from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.sets import Limits
-from omnigraph.write.validate import validate_changes
+from omnigraph.write.validation.changes import validate_changes
+from omnigraph.write.validation.sets import Limits
 
 DOMAIN = "01JCZZZZZZZZZZZZZZZZZZZZZZ"
 BATCH = 2

@@ -54,6 +54,7 @@ _ADVICE_BY_ERRNO: Final = {
     errno.EACCES: "Give this user access to it, or choose another place.",
     errno.EPERM: "Give this user access to it, or choose another place.",
     errno.ENOSPC: "Free space on the device.",
+    errno.EFBIG: "Raise the limit on the size of files (ulimit -f), or choose another file system.",
     errno.EROFS: "Remount the file system writable, or choose another place.",
     errno.ENOTDIR: "A file stands where a directory is needed; move it or choose another place.",
     errno.EISDIR: "A directory stands where an object is needed; move it or choose another place.",

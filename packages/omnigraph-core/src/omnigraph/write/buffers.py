@@ -25,9 +25,9 @@ from omnigraph.errors import ConflictError
 from omnigraph.history.schemas import TypeTable
 from omnigraph.tables.interface import TablePin, TableStorage, WrittenRows
 from omnigraph.write.changeset import NewRows
-from omnigraph.write.ids import mint_ulids
 from omnigraph.write.places import RowPlaces
-from omnigraph.write.typed_rows import TypedRows
+from omnigraph.write.records.ids import mint_ulids
+from omnigraph.write.records.typed_rows import TypedRows
 
 SPILL_BYTES: Final = 64 * 1024 * 1024
 """How many bytes one write gathers, all types together, before the largest go to files: of narrow rows about a million,

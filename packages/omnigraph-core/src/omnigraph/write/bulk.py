@@ -27,7 +27,6 @@ from omnigraph.tables.interface import TablePin, TableStorage, WrittenRows
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, WaitingRows, spill_largest
 from omnigraph.write.changeset import NewRows
-from omnigraph.write.edge_ids import merge_tuple
 from omnigraph.write.load import (
     LoadMode,
     LoadRequest,
@@ -40,6 +39,7 @@ from omnigraph.write.load import (
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import read_records
 from omnigraph.write.stage import Incoming
+from omnigraph.write.validation.edge_ids import merge_tuple
 
 RECEIPT_FORMAT: Final = 1
 

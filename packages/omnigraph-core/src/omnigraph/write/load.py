@@ -28,12 +28,12 @@ from omnigraph.write.attempts import run_write
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
-from omnigraph.write.edge_ids import merge_tuple
 from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, read_records
 from omnigraph.write.stage import Incoming, Prepared, prepare_changes
+from omnigraph.write.validation.edge_ids import merge_tuple
 
 
 class RepeatedLoadError(Exception):

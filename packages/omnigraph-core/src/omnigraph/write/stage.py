@@ -19,10 +19,10 @@ from omnigraph.tables.interface import StagedHandle, WrittenRows
 from omnigraph.write.buffers import fill_ids, refuse_lost_files
 from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
 from omnigraph.write.committed import CommittedRows
-from omnigraph.write.edge_ids import keep_last, resolve_edge_ids
 from omnigraph.write.plan import TableEffect
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.validate import validate_changes
+from omnigraph.write.validation import validate_changes
+from omnigraph.write.validation.edge_ids import keep_last, resolve_edge_ids
 
 
 @dataclass(slots=True)

@@ -24,11 +24,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.write.date_columns import count_days, count_milliseconds, parse_texts
-from omnigraph.write.numpy_views import Mask, Rows, null_mask, raw_values, true_rows
-from omnigraph.write.reasons import Misfit, Reason
-from omnigraph.write.typed_rows import shown_at
-from omnigraph.write.values import DATE_RANGES, INTEGER_RANGES, out_of_range
+from omnigraph.write.records.date_columns import count_days, count_milliseconds, parse_texts
+from omnigraph.write.records.numpy_views import Mask, Rows, null_mask, raw_values, true_rows
+from omnigraph.write.records.reasons import Misfit, Reason
+from omnigraph.write.records.typed_rows import shown_at
+from omnigraph.write.records.values import DATE_RANGES, INTEGER_RANGES, out_of_range
 
 _t: Final = pa.types
 _EXACT_INTEGERS: Final = {Scalar.F32: 2**24, Scalar.F64: 2**53}

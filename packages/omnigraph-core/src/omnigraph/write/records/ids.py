@@ -21,7 +21,10 @@ from omnigraph.history.schemas import TypeTable
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.schema.ids import spell_value
 
-_ALPHABET: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
+_DIGITS: Final = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
+_PAIRS: Final = np.stack([np.repeat(_DIGITS, 32), np.tile(_DIGITS, 32)], axis=1).reshape(-1).view(np.uint16)
+"""Two digits as one item, for each number of ten bits."""
+
 _ULID_LENGTH: Final = 26
 _MAX_MINTED: Final = (2**31 - 1) // _ULID_LENGTH
 """What the offsets of one Arrow array of text can count."""
@@ -84,18 +87,22 @@ def mint_ulids(count: int) -> pa.StringArray:
         raise ValueError(f"{count} ids were asked for at once; at most {_MAX_MINTED} can be made")
     now = np.uint64(time.time_ns() // 1_000_000)
     # The highest bit stays free, so that counting never runs into the time.
-    high = np.uint64(int.from_bytes(os.urandom(5)) >> 1)
-    low = np.uint64(int.from_bytes(os.urandom(5))) + np.arange(count, dtype=np.uint64)
-    text = np.empty((count, _ULID_LENGTH), dtype=np.uint8)
-    text[:, :10] = _spell_base32(now, 10)
-    text[:, 10:18] = _spell_base32(high + (low >> np.uint64(40)), 8)
-    text[:, 18:] = _spell_base32(low, 8)
+    high, low = int.from_bytes(os.urandom(5)) >> 1, int.from_bytes(os.urandom(5))
+    # Of 1024 consecutive numbers only the last two digits differ: the others are spelled once for all of them.
+    first = low % len(_PAIRS)
+    upper = np.uint64(low >> 10) + np.arange(-(-(first + count) // len(_PAIRS)), dtype=np.uint64)
+    text = np.empty((len(upper), len(_PAIRS), _ULID_LENGTH // 2), dtype=np.uint16)
+    text[:, :, :5] = _spell_base32(now, 10)
+    text[:, :, 5:9] = _spell_base32(np.uint64(high) + (upper >> np.uint64(30)), 8)[:, np.newaxis]
+    text[:, :, 9:12] = _spell_base32(upper, 6)[:, np.newaxis]
+    text[:, :, 12] = _PAIRS
     offsets = np.arange(0, (count + 1) * _ULID_LENGTH, _ULID_LENGTH, dtype=np.int32)
-    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(text))
+    chosen = text.reshape(-1, _ULID_LENGTH // 2)[first : first + count]
+    return pa.StringArray.from_buffers(count, pa.py_buffer(offsets), pa.py_buffer(chosen))
 
 
-def _spell_base32(numbers: np.uint64 | npt.NDArray[np.uint64], digits: int) -> npt.NDArray[np.uint8]:
-    """The lowest digits of each number, the highest of them first; one more axis than ``numbers``."""
-    shifts = np.arange(5 * (digits - 1), -1, -5, dtype=np.uint64)
-    spelled: npt.NDArray[np.uint8] = _ALPHABET[(np.asarray(numbers)[..., np.newaxis] >> shifts) & np.uint64(31)]
+def _spell_base32(numbers: np.uint64 | npt.NDArray[np.uint64], digits: int) -> npt.NDArray[np.uint16]:
+    """The lowest digits of each number, the highest of them first, in pairs; one more axis than ``numbers``."""
+    shifts = np.arange(5 * digits - 10, -1, -10, dtype=np.uint64)
+    spelled: npt.NDArray[np.uint16] = _PAIRS[(np.asarray(numbers)[..., np.newaxis] >> shifts) & np.uint64(1023)]
     return spelled

@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.schema import Unique
-from omnigraph.write.change_rows import committed_rows, new_rows, rows_like, table_rows
 from omnigraph.write.committed import CommittedRows
-from omnigraph.write.questions import HELD, meet, superseded
-from omnigraph.write.sets import LIMITS, Limits, Rows
+from omnigraph.write.validation.change_rows import committed_rows, new_rows, rows_like, table_rows
+from omnigraph.write.validation.questions import HELD, meet, superseded
+from omnigraph.write.validation.sets import LIMITS, Limits, Rows
 
 
 def merge_tuple(target: TypeTable) -> tuple[str, ...] | None:

@@ -19,13 +19,13 @@ from omnigraph.errors import InvalidInputError
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.write.columns import FittedColumn, Misfits, fit_column
-from omnigraph.write.envelopes import EnvelopeReader
-from omnigraph.write.numpy_views import Lines, true_rows
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.reasons import Misfit, Reason
-from omnigraph.write.sources import ArrowSource
-from omnigraph.write.typed_rows import (
+from omnigraph.write.records.columns import FittedColumn, Misfits, fit_column
+from omnigraph.write.records.envelopes import EnvelopeReader
+from omnigraph.write.records.numpy_views import Lines, true_rows
+from omnigraph.write.records.reasons import Misfit, Reason
+from omnigraph.write.records.sources import ArrowSource
+from omnigraph.write.records.typed_rows import (
     Fault,
     TypedRows,
     batch_of,
@@ -34,7 +34,7 @@ from omnigraph.write.typed_rows import (
     missing_text,
     report_faults,
 )
-from omnigraph.write.values import shown
+from omnigraph.write.records.values import shown
 
 _ID: Final = ValueType(Scalar.STRING)
 _ENDS: Final = {"src": ("src", "from"), "dst": ("dst", "to")}

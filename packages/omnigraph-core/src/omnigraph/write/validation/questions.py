@@ -21,8 +21,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.write.codes import Codes, meetings, overtaken, repeats, tuple_codes
-from omnigraph.write.sets import BATCH_ROWS, Found, Limits, Rows, chain, gather, part_of, plan_table, run
+from omnigraph.write.validation.codes import Codes, meetings, overtaken, repeats, tuple_codes
+from omnigraph.write.validation.sets import BATCH_ROWS, Found, Limits, Rows, chain, gather, part_of, plan_table, run
 
 Mask = npt.NDArray[np.bool_]
 

@@ -15,15 +15,15 @@ order of their keys, rules in that of the schema, rows in that of the input. Com
 from __future__ import annotations
 
 from omnigraph.history.schemas import GraphSchema
-from omnigraph.write.change_rows import ChangedRows
 from omnigraph.write.changeset import ChangeSet
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.sets import LIMITS, Limits
-from omnigraph.write.validate_cards import check_cardinality
-from omnigraph.write.validate_edges import NodesAfter, check_endpoints, check_orphans, expect_endpoints
-from omnigraph.write.validate_unique import check_ids, check_unique
-from omnigraph.write.validate_values import check_changed_values
+from omnigraph.write.validation.cardinality import check_cardinality
+from omnigraph.write.validation.change_rows import ChangedRows
+from omnigraph.write.validation.edges import NodesAfter, check_endpoints, check_orphans, expect_endpoints
+from omnigraph.write.validation.sets import LIMITS, Limits
+from omnigraph.write.validation.unique import check_ids, check_unique
+from omnigraph.write.validation.values import check_changed_values
 
 
 def validate_changes(

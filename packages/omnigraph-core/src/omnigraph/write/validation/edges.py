@@ -14,13 +14,13 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.schema import EdgeType
-from omnigraph.write.change_rows import ChangedRows, committed_rows, records_at
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.questions import ROW, absent, members
-from omnigraph.write.sets import Found, Limits, Rows, gather
-from omnigraph.write.violations import quoted, report, report_endpoints, room_in
+from omnigraph.write.validation.change_rows import ChangedRows, committed_rows, records_at
+from omnigraph.write.validation.questions import ROW, absent, members
+from omnigraph.write.validation.sets import Found, Limits, Rows, gather
+from omnigraph.write.validation.violations import quoted, report, report_endpoints, room_in
 
 ENDS: Final = ("src", "dst")
 

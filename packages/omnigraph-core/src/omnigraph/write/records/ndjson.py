@@ -18,9 +18,9 @@ from typing import Any, Final, NoReturn
 import numpy as np
 
 from omnigraph.errors import InvalidInputError, ResourceLimitError
-from omnigraph.write.reasons import Misfit, Reason
-from omnigraph.write.sources import TextSource
-from omnigraph.write.values import shown
+from omnigraph.write.records.reasons import Misfit, Reason
+from omnigraph.write.records.sources import TextSource
+from omnigraph.write.records.values import shown
 
 MAX_LINE_BYTES: Final = 32 * 1024 * 1024
 MAX_STRUCTURAL: Final = 131_072

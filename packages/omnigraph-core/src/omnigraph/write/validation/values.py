@@ -16,10 +16,10 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.schema import Check, Range
-from omnigraph.write.change_rows import ChangedRows, comparable
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.sets import matches_pattern
-from omnigraph.write.violations import quoted, report, room_in, shortened, spelled, type_of
+from omnigraph.write.validation.change_rows import ChangedRows, comparable
+from omnigraph.write.validation.sets import matches_pattern
+from omnigraph.write.validation.violations import quoted, report, room_in, shortened, spelled, type_of
 
 PlaceOf = Callable[[int], tuple[str | None, int | None]]
 

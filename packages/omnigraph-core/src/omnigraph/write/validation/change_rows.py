@@ -18,8 +18,8 @@ from omnigraph.history.schemas import TypeTable
 from omnigraph.tables.interface import TableStorage
 from omnigraph.write.changeset import ChangeMode, TypeChange
 from omnigraph.write.committed import CommittedRows
-from omnigraph.write.questions import Mask, superseded
-from omnigraph.write.sets import BATCH_ROWS, Limits, Rows
+from omnigraph.write.validation.questions import Mask, superseded
+from omnigraph.write.validation.sets import BATCH_ROWS, Limits, Rows
 
 ROW = pa.field("row", pa.int64())
 

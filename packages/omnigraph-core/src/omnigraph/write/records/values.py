@@ -29,7 +29,7 @@ from omnigraph.lang.dates import (
 )
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.query.values import fits_f32
-from omnigraph.write.reasons import Misfit, Reason
+from omnigraph.write.records.reasons import Misfit, Reason
 
 Converter = Callable[[Any], Any]
 """From a value that is not null to what is stored.

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.lang.dates import parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
-from omnigraph.write.numpy_views import null_mask, raw_values
+from omnigraph.write.records.numpy_views import null_mask, raw_values
 
 Counts = npt.NDArray[np.int64]
 

@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.schema import Unique
-from omnigraph.write.change_rows import ChangedRows, committed_rows, rows_like, table_rows
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.questions import held, repeated, taken
-from omnigraph.write.sets import Limits, Rows
-from omnigraph.write.violations import report_held, report_repeated, report_taken, room_in
+from omnigraph.write.validation.change_rows import ChangedRows, committed_rows, rows_like, table_rows
+from omnigraph.write.validation.questions import held, repeated, taken
+from omnigraph.write.validation.sets import Limits, Rows
+from omnigraph.write.validation.violations import report_held, report_repeated, report_taken, room_in
 
 
 def check_ids(rows: ChangedRows, committed: CommittedRows, problems: ProblemLog, limits: Limits) -> None:

@@ -20,13 +20,13 @@ import pyarrow.json as pa_json
 from omnigraph.history.schemas import TypeTable
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.tables.arrow_schema import arrow_type
-from omnigraph.write.columns import fit_column
-from omnigraph.write.envelopes import EnvelopeReader
-from omnigraph.write.ndjson import Piece, is_skipped
-from omnigraph.write.numpy_views import Lines, raw_values
-from omnigraph.write.reasons import Misfit
-from omnigraph.write.typed_rows import TypedRows, batch_of, check_given_ids
-from omnigraph.write.values import BLOB_PREFIX, decode_base64
+from omnigraph.write.records.columns import fit_column
+from omnigraph.write.records.envelopes import EnvelopeReader
+from omnigraph.write.records.ndjson import Piece, is_skipped
+from omnigraph.write.records.numpy_views import Lines, raw_values
+from omnigraph.write.records.reasons import Misfit
+from omnigraph.write.records.typed_rows import TypedRows, batch_of, check_given_ids
+from omnigraph.write.records.values import BLOB_PREFIX, decode_base64
 
 _HEAD: Final = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([^"\\\n]*)"')
 _ESCAPED_LETTERS: Final = re.compile(rb"\\u00(?:6[149]|74)")

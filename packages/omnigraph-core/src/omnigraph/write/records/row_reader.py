@@ -16,10 +16,10 @@ from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.types import Scalar
 from omnigraph.schema import Property
-from omnigraph.write.envelopes import EnvelopeReader, read_id
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.reasons import Misfit, Reason
-from omnigraph.write.typed_rows import (
+from omnigraph.write.records.envelopes import EnvelopeReader, read_id
+from omnigraph.write.records.reasons import Misfit, Reason
+from omnigraph.write.records.typed_rows import (
     TypedRows,
     batch_of,
     check_given_ids,
@@ -27,7 +27,7 @@ from omnigraph.write.typed_rows import (
     missing_text,
     report_faults,
 )
-from omnigraph.write.values import converter_of, shown
+from omnigraph.write.records.values import converter_of, shown
 
 _ENDS: Final = frozenset({"src", "dst", "from", "to"})
 _STORAGE: Final = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}

@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.schema import Property
-from omnigraph.write.ids import derive_ids
-from omnigraph.write.numpy_views import Lines, Rows, true_rows
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.reasons import Reason
-from omnigraph.write.values import shown
+from omnigraph.write.records.ids import derive_ids
+from omnigraph.write.records.numpy_views import Lines, Rows, true_rows
+from omnigraph.write.records.reasons import Reason
+from omnigraph.write.records.values import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,14 +15,14 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.schema import Cardinality, EdgeType
-from omnigraph.write.change_rows import ChangedRows, committed_rows
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.questions import frequent_hashes
-from omnigraph.write.sets import Limits, Rows, chain, part_of, run
-from omnigraph.write.validate_edges import NodesAfter, ends_of, split_edges
-from omnigraph.write.violations import problem_at, quoted, report, room_in
+from omnigraph.write.validation.change_rows import ChangedRows, committed_rows
+from omnigraph.write.validation.edges import NodesAfter, ends_of, split_edges
+from omnigraph.write.validation.questions import frequent_hashes
+from omnigraph.write.validation.sets import Limits, Rows, chain, part_of, run
+from omnigraph.write.validation.violations import problem_at, quoted, report, room_in
 
 SOURCES: Final = pa.schema({"src": pa.string()})
 COUNTS: Final = pa.schema({"src": pa.string(), "edges": pa.int64(), "row": pa.int64()})

@@ -13,8 +13,8 @@ from typing import Any, Final, NamedTuple
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.write.reasons import Misfit, Reason
-from omnigraph.write.values import converter_of, shown
+from omnigraph.write.records.reasons import Misfit, Reason
+from omnigraph.write.records.values import converter_of, shown
 
 _FORMS: Final = (
     'a record is {"type": ..., "data": {...}} for a node, or {"edge": ..., "from": ..., "to": ..., "data": {...}} '

@@ -14,17 +14,15 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from omnigraph.history.schemas import GraphSchema
-from omnigraph.write.arrow_input import read_arrow
-from omnigraph.write.envelopes import EnvelopeReader
-from omnigraph.write.json_blocks import group_lines, read_block
-from omnigraph.write.ndjson import cut_pieces, decode_line
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.reasons import MEANINGS, Misfit, Reason
-from omnigraph.write.row_reader import RowReader
-from omnigraph.write.sources import ArrowSource, LoadInput, RecordSource, TextSource, open_source
-from omnigraph.write.typed_rows import TypedRows
-
-__all__ = ["MEANINGS", "LoadInput", "Reason", "TypedRows", "read_records"]
+from omnigraph.write.records.arrow_input import read_arrow
+from omnigraph.write.records.envelopes import EnvelopeReader
+from omnigraph.write.records.json_blocks import group_lines, read_block
+from omnigraph.write.records.ndjson import cut_pieces, decode_line
+from omnigraph.write.records.reasons import Misfit
+from omnigraph.write.records.row_reader import RowReader
+from omnigraph.write.records.sources import ArrowSource, LoadInput, RecordSource, TextSource, open_source
+from omnigraph.write.records.typed_rows import TypedRows
 
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 * 1024 * 1024

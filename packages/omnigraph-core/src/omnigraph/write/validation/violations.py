@@ -13,9 +13,9 @@ from typing import Any, Final
 from omnigraph.history.schemas import TypeTable
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.schema.ids import spell_value
-from omnigraph.write.change_rows import ChangedRows
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.sets import Found
+from omnigraph.write.validation.change_rows import ChangedRows
+from omnigraph.write.validation.sets import Found
 
 MAX_SHOWN: Final = 200
 """Characters of a value in a message."""
