@@ -459,7 +459,7 @@ def test_every_reason_for_which_a_record_is_refused_is_documented_with_its_meani
     meanings = {f"`{reason}`": meaning for reason, meaning in MEANINGS.items()}
     assert {word: listed[word].replace("`", "") for word in meanings} == meanings
     # Rules of the schema have no registry: their words stand where they are found out.
-    sources = "".join(file.read_text("utf-8") for file in (ROOT / WRITE).glob("*.py") if "reasons" not in file.name)
+    sources = "".join(file.read_text("utf-8") for file in (ROOT / WRITE).rglob("*.py") if "reasons" not in file.name)
     rules = set(re.findall(r'reason="(\w+)"|report\(problems, "(\w+)"|problem_at\(rows, [^,]+, "(\w+)"', sources))
     found = {f"`{word}`" for words in rules for word in words if word}
     assert listed.keys() - meanings.keys() == found

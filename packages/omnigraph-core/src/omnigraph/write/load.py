@@ -114,7 +114,7 @@ class LoadRequest:
 
     Attributes:
         load_id: a name of the caller's; a second load of the same name on the branch does nothing and gives the first
-            one's result.
+            one's commit, with no counts.
         spill_bytes: how much is held in memory, all types together.
     """
 
