@@ -12,6 +12,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import InvalidInputError, NotFoundError, OmnigraphError, ParseError, ReadOnlyError
+from omnigraph.plugins import open_adapter
+from omnigraph.storage import ROOT
 
 SCHEMA = "node Film { code: String @key  title: String? }\nnode Note { text: String? }\nedge Cites: Film -> Film\n"
 
@@ -49,12 +51,12 @@ def test_a_schema_is_read_from_its_file(tmp_path: Path, form: Callable[[Path], P
 def test_a_mistake_in_a_schema_is_told_with_its_file_and_nothing_is_written(
     tmp_path: Path, form: Callable[[Path], Path | str]
 ):
-    file = tmp_path / "films.pg"
+    file, uri = tmp_path / "films.pg", place()
     file.write_text("node Film {")
     with pytest.raises(ParseError, match=r"films\.pg:1:12"):
-        og.init(tmp_path / "graph", schema=form(file))
-    assert [*tmp_path.iterdir()] == [file]
-    og.init(tmp_path / "graph", schema=SCHEMA)
+        og.init(uri, schema=form(file))
+    assert not open_adapter(uri, mode="r").exists(ROOT)
+    og.init(uri, schema=SCHEMA)
 
 
 @pytest.mark.parametrize("schema", [None, 3, b"node Film"])
