@@ -263,10 +263,10 @@ def _digest(files: dict[str, bytes | None]) -> str:
 Check = Callable[[Loss], None]
 
 
-def check_every(device: Device, check: Check) -> None:
-    """Put each loss in the directory's place and check it; all that fail are told together."""
+def check_every(device: Device, check: Check, *, phase: int | None = None) -> None:
+    """Put each loss, or each of one phase, in the directory's place and check it; all that fail are told together."""
     failures: list[str] = []
-    for loss in device.losses:
+    for loss in (each for each in device.losses if phase in (None, each.phase)):
         loss.restore(device.top)
         try:
             check(loss)

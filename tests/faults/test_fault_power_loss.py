@@ -98,9 +98,15 @@ def check_init(recording: Recording) -> None:
         assert_graph_is_whole(again, is_settled=False)
 
 
-def test_nothing_that_was_acknowledged_is_lost_and_no_step_needs_help(recording: Recording):
+def test_losses_are_tried_at_many_moments(recording: Recording):
     assert len(recording.device.losses) > 100
-    check_every(recording.device, lambda loss: check(recording, loss))
+    # The last phase begins when the last load is acknowledged.
+    assert {loss.phase for loss in recording.device.losses} >= set(range(len(STORY) + 1))
+
+
+@pytest.mark.parametrize("phase", range(len(STORY) + 2), ids=["init", *(mode for mode, _ in STORY), "done"])
+def test_nothing_that_was_acknowledged_is_lost_and_no_step_needs_help(recording: Recording, phase: int):
+    check_every(recording.device, lambda loss: check(recording, loss), phase=phase)
 
 
 @pytest.mark.parametrize("step", ["publish.table_committed", "publish.after_commit"])
