@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from datafusion import SessionContext
 
 BATCH_ROWS: Final = 65_536
-PARTITIONS: Final = 32
-"""Far more than there are threads: the hash table of each is small enough for the cache of a processor."""
+PARTITIONS: Final = 8
+"""The hash table of each is small enough for the cache of a processor. More are no faster, and each holds rows."""
 
 _JOINED_ROWS: Final = 8_192
 """Each partition gathers so many rows before it goes on."""
