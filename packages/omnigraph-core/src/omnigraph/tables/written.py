@@ -20,6 +20,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 from omnigraph.errors import InternalError
 from omnigraph.tables.arrow_schema import physical_schema
 from omnigraph.tables.failures import translating
+from omnigraph.tables.handles import RecentlyUsed
 from omnigraph.tables.incoming import Incoming
 from omnigraph.tables.interface import TablePin, WrittenRows
 from omnigraph.tables.opening import Place, Session
@@ -29,6 +30,8 @@ FILE_FORMAT: Final = "2.2"
 MAX_ROWS_PER_FILE: Final = 1_048_576
 MAX_BYTES_PER_FILE: Final = 2 * 1024**3
 _ENCODED_AS_BLOB: Final = b"lance-encoding:blob"
+
+_schemas: Final[RecentlyUsed[str, pa.Schema]] = RecentlyUsed(1_024)
 
 
 def write_files(
@@ -118,8 +121,13 @@ def holds_blobs(written: WrittenRows, place: Place) -> bool:
 
 
 def _file_schema(path: str, place: Place) -> pa.Schema:
-    with translating("read", place.uri):
-        return LanceFileReader(path, storage_options=place.options).metadata().schema
+    """The schema of a file. It is kept: a file never changes, no name is used twice, and validators ask per column."""
+    known = _schemas.get(path)
+    if known is None:
+        with translating("read", place.uri):
+            known = LanceFileReader(path, storage_options=place.options).metadata().schema
+        _schemas.put(path, known)
+    return known
 
 
 def _fragment(facts: dict[str, Any]) -> FragmentMetadata:
