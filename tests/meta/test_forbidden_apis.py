@@ -22,7 +22,7 @@ LANCE_NAMES = frozenset({
     "merge_insert", "execute_uncommitted", "create_index", "create_scalar_index", "create_index_uncommitted",
     "merge_existing_index_segments", "commit_existing_index_segments", "merge_index_metadata", "drop_index",
     "optimize_indices", "compact_files", "Compaction", "cleanup_old_versions", "create_branch", "checkout_version",
-    "checkout_latest", "add_columns", "alter_columns", "drop_columns", "update_columns", "truncate_table",
+    "checkout_latest", "add_columns", "alter_columns", "update_columns", "truncate_table",
     "delete_rows", "commit_batch", "commit_transaction", "replace_schema", "update_config", "delete_config_keys",
     "replace_field_metadata", "update_schema_metadata", "update_field_metadata",
     "migrate_manifest_paths_v2", "shallow_clone", "deep_clone", "add_bases",
@@ -31,7 +31,7 @@ LANCE_NAMES = frozenset({
 # Names that others have too; they count when they are called on what can only be a dataset or a fragment of Lance.
 SHARED_NAMES = frozenset({
     "commit", "insert", "delete", "update", "merge", "restore", "optimize", "drop", "dataset", "tags", "branches",
-    "replace_schema_metadata",
+    "replace_schema_metadata", "drop_columns",
 })  # fmt: skip
 LANCE_RECEIVERS = frozenset({"lance", "LanceDataset", "dataset", "ds", "_ds", "fragment"})
 
@@ -152,6 +152,7 @@ def test_a_planted_import_is_found(line: str):
         ("self.ds.delete('a = 1')", "ds.delete"),
         ("handle.dataset.update({'a': '1'})", "dataset.update"),
         ("handle.dataset.restore()", "dataset.restore"),
+        ("handle.dataset.drop_columns(['a'])", "dataset.drop_columns"),
         ("LanceDataset.commit(base, op)", "LanceDataset.commit"),
         ("D = lance.LanceDataset", "LanceDataset"),
         ("lance.dataset(uri)", "lance.dataset"),
@@ -170,7 +171,14 @@ def test_a_planted_call_is_found(line: str, name: str):
 
 @pytest.mark.parametrize(
     "line",
-    ["adapter.delete(key)", "rows.update(more)", "items.insert(0, x)", "graph.maintain.optimize()", "tables.drop('x')"],
+    [
+        "adapter.delete(key)",
+        "rows.update(more)",
+        "items.insert(0, x)",
+        "graph.maintain.optimize()",
+        "tables.drop('x')",
+        "rows.drop_columns(['x'])",
+    ],
 )
 def test_the_same_words_elsewhere_are_free(line: str):
     assert uses_of_lance(ast.parse(line)) == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import secrets
 import subprocess
@@ -216,6 +217,90 @@ def test_nothing_is_moved_from_a_table_that_can_be_read(tables, adapter):
     for _ in range(3):
         tables.commit_exact(base, [tables.stage_append(base, rows(b=2))])
     assert quarantine_unreadable(adapter, PERSON, None, above=0) == ()
+
+
+SEARCHED = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("text", pa.string()),
+        pa.field("u", pa.uint64()),
+        pa.field("v", pa.list_(pa.field("item", pa.float32()), 2)),
+    ]
+)
+SEARCH_INDEXES = (
+    IndexSpec(column="id", kind="btree", name="id_btree"),
+    IndexSpec(column="text", kind="inverted", name="text_inverted"),
+    IndexSpec(column="u", kind="btree", name="u_btree"),
+    IndexSpec(column="v", kind="vector", name="v_vector"),
+)
+
+
+def documents(*numbers: int) -> pa.Table:
+    """Vectors turn by a tenth of a radian from number to number; every fifth row has none."""
+    vectors = [None if each % 5 == 4 else [math.cos(each / 10), math.sin(each / 10)] for each in numbers]
+    columns = [
+        pa.array([f"k{each:02d}" for each in numbers]),
+        pa.array([f"Running w{each % 3}" for each in numbers]),
+        pa.array(numbers, pa.uint64()),
+        pa.array(vectors, SEARCHED.field("v").type),
+    ]
+    return pa.table(columns, schema=SEARCHED)
+
+
+def test_searches_see_covered_rows_the_tail_and_no_deleted_ones(tables, adapter):
+    handle = create(tables, documents(*range(20)), SEARCHED)
+    handle = tables.commit_exact(handle, [tables.stage_indexes(handle, SEARCH_INDEXES)])
+    handle = tables.commit_exact(handle, [tables.stage_append(handle, documents(*range(20, 30)))])
+    handle = tables.commit_exact(handle, [tables.stage_delete_keys(handle, pa.array(["k03", "k21"]))])
+    fork = tables.fork(handle, "b1")
+    fork = tables.commit_exact(fork, [tables.stage_indexes(fork, SEARCH_INDEXES)])
+    live = [each for each in range(30) if each not in (3, 21)]
+    fresh = LanceTables(adapter)
+    for pin, covered in ((handle.pin, 19), (fork.pin, 28)):
+        opened = fresh.open_at(pin)
+        assert [each.covered_rows for each in fresh.coverage(opened)] == [covered] * 4
+        assert [each.covered_rows + each.uncovered_rows for each in fresh.coverage(opened)] == [28] * 4
+        found = fresh.search_text(opened, "text", "w1 runs", columns=["id"])["id"].to_pylist()
+        assert sorted(found) == [f"k{each:02d}" for each in live]
+        assert set(found[: len([each for each in live if each % 3 == 1])]) == {
+            f"k{each:02d}" for each in live if each % 3 == 1
+        }
+        wanted = [math.cos(2.16), math.sin(2.16)]
+        assert fresh.nearest(opened, "v", wanted, 3, columns=["id"])["id"].to_pylist() == ["k22", "k23", "k20"]
+        refused = pc.field("u") < pa.scalar(20, pa.uint64())
+        near = fresh.nearest(opened, "v", wanted, 2, columns=["id"], predicate=refused)
+        assert near["id"].to_pylist() == ["k18", "k17"]
+
+
+def test_parts_and_addresses_lead_from_version_to_version(tables, adapter):
+    first = create(tables, rows(a=1, b=2, c=3))
+    second = tables.commit_exact(first, [tables.stage_append(first, rows(d=4))])
+    third = tables.commit_exact(second, [tables.stage_upsert(second, rows(b=20, e=5))])
+    fresh = LanceTables(adapter)
+    before, after = fresh.open_at(second.pin), fresh.open_at(third.pin)
+    known = {(each.number, each.files, each.deletions) for each in fresh.parts(before)}
+    changed = [each for each in fresh.parts(after) if (each.number, each.files, each.deletions) not in known]
+    assert [(each.number, each.live_count) for each in changed] == [(0, 2), (2, 2)]
+    alive = fresh.read(after, columns=[], parts=[0], with_address=True).read_all()["_rowaddr"].to_pylist()
+    assert alive == [0, 2]
+    added = fresh.read(after, parts=[2], with_address=True).read_all().to_pylist()
+    assert {each["id"]: each["n"] for each in added} == {"b": 20, "e": 5}
+    at = pa.array([each["_rowaddr"] for each in added] + [2, 2**32], pa.uint64())
+    assert fresh.take(after, at, ["id"])["id"].to_pylist() == [each["id"] for each in added] + ["c", "d"]
+
+
+def test_reads_are_counted(tables, adapter):
+    pin = create(tables, rows(**{f"k{each}": each for each in range(1_000)})).pin
+    fresh = LanceTables(adapter)
+    handle = fresh.open_at(pin)
+    fresh.parts(handle)
+    opened = fresh.read_counts()
+    fresh.read(handle).read_all()
+    after = fresh.read_counts()
+    assert after[0] > opened[0]
+    assert after[1] - opened[1] > 1_000
+    fresh.parts(handle)
+    assert fresh.read_counts() == after
 
 
 # ── what must be durable, on a disk ──────────────────────────────────────────────────────────────────────────────────

@@ -30,8 +30,13 @@ def keys_filter(schema: pa.Schema, column: str, keys: pa.Array) -> pc.Expression
     is_foreign = _is_foreign(kind) or any(_is_foreign(each.type.value_type) for each in schema if _is_list(each.type))
     if is_foreign and (pa.types.is_string(kind) or pa.types.is_integer(kind)):
         literals = ", ".join(_literal(value) for value in keys.to_pylist() if value is not None)
-        return f"`{column}` IN ({literals})" if literals else "false"
+        return f"{quoted(column)} IN ({literals})" if literals else "false"
     return pc.field(column).isin(keys)
+
+
+def addresses_filter(addresses: Sequence[int]) -> str:
+    """The filter for rows at these addresses, which Lance answers by fetching them and not by a scan."""
+    return f"{ROW_ADDRESS} IN ({', '.join(map(str, addresses))})" if addresses else "false"
 
 
 def scan_batches(
@@ -49,12 +54,34 @@ def scan_batches(
     try:
         return iter(dataset.scanner(columns=list(columns), filter=predicate, **options).to_reader())
     except (ValueError, OSError) as error:
-        if not isinstance(predicate, pc.Expression) or not any(each in str(error) for each in _REFUSALS):
+        if not isinstance(predicate, pc.Expression) or not is_refusal(error):
             raise
-    plain = [each.name for each in dataset.schema if not isinstance(each.type, pa.BaseExtensionType)]
-    wanted = [*columns, *(name for name in plain if name not in columns)]
-    everything = dataset.scanner(columns=wanted, filter=instead, **options).to_reader()
+    wanted = [*columns, *(name for name in columns_of(predicate, dataset.schema) if name not in columns)]
+    # A scan of no column is a scan of addresses or nothing; a predicate without columns is as good on any one.
+    everything = dataset.scanner(columns=wanted or dataset.schema.names[:1], filter=instead, **options).to_reader()
     return _judged(everything, columns, predicate, with_address=bool(options.get("with_row_address")))
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether Lance says that it cannot take a filter, and not that it failed."""
+    return any(each in str(error) for each in _REFUSALS)
+
+
+def columns_of(predicate: pc.Expression, schema: pa.Schema) -> list[str]:
+    """The columns that a predicate is about. Arrow does not tell, but misses those that are not there."""
+    plain = [each for each in schema if not isinstance(each.type, pa.BaseExtensionType)]
+    named = []
+    for each in plain:
+        try:
+            pa.schema([other for other in plain if other is not each]).empty_table().filter(predicate)
+        except (pa.ArrowInvalid, KeyError):
+            named.append(each.name)
+    return named
+
+
+def quoted(column: str) -> str:
+    """The name of a column in SQL."""
+    return "`" + column.replace("`", "``") + "`"
 
 
 def ids_between(low: str | None, high: str | None) -> tuple[pc.Expression | None, str | None]:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from lance import LanceDataset
 from lance.dataset import Transaction
@@ -21,6 +21,8 @@ from omnigraph.storage import ObjectKey
 from omnigraph.tables.interface import SnapshotHandle, StagedHandle, TablePin
 from omnigraph.tables.opening import Place
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LanceSnapshot(SnapshotHandle):
@@ -28,12 +30,21 @@ class LanceSnapshot(SnapshotHandle):
 
     Attributes:
         made_files: files that came with the making of this version and are not yet known to be durable.
+        kept: facts about the version that were asked for once, by name.
     """
 
     _pin: TablePin
     place: Place
     dataset: LanceDataset
     made_files: tuple[ObjectKey, ...] = ()
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def once(self, name: str, find: Callable[[LanceSnapshot], T]) -> T:
+        """What is found of this version, which never changes. Two threads may both find it; they find the same."""
+        if name not in self.kept:
+            self.kept[name] = find(self)
+        found: T = self.kept[name]
+        return found
 
     @property
     def pin(self) -> TablePin:

@@ -17,29 +17,29 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from omnigraph._sealed import Sealed
+from omnigraph.tables.facts import IndexCoverage, IndexSpec, TablePart, TablePin, TableState, WrittenRows
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
     import pyarrow.compute as pc
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TablePin:
-    """One published version of one table: what a manifest row says and what every read opens.
-
-    Attributes:
-        location: key of the table below the graph's root.
-        branch: the physical branch that holds the version; None for the table's main line.
-        version: the version on that branch.
-    """
-
-    location: str
-    branch: str | None
-    version: int
+__all__ = [
+    "IndexCoverage",
+    "IndexSpec",
+    "InlineCommitResidual",
+    "SnapshotHandle",
+    "StagedHandle",
+    "TablePart",
+    "TablePin",
+    "TableState",
+    "TableStorage",
+    "WrittenRows",
+]
 
 
 class SnapshotHandle(Sealed, ABC):
@@ -58,42 +58,6 @@ class StagedHandle(Sealed, ABC):
     @abstractmethod
     def transaction_id(self) -> str:
         """The id by which recovery recognises this write in a table's history."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TableState:
-    """What a manifest row records of a version beside its pin."""
-
-    row_count: int
-    version_metadata: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexSpec:
-    """An index to build: the column, the kind (``btree``, ``inverted``, ``vector``) and a name of its own."""
-
-    column: str
-    kind: str
-    name: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WrittenRows:
-    """Rows that lie in files of a table and belong to no version yet. Plain data: it pickles and is JSON.
-
-    Attributes:
-        location: key of the table below the graph's root.
-        branch: the physical branch below which the files lie.
-        fragments: what Lance needs to take the files up, as JSON values.
-        row_count: how many rows they hold.
-        byte_count: the size of the files.
-    """
-
-    location: str
-    branch: str | None
-    fragments: tuple[dict[str, Any], ...]
-    row_count: int
-    byte_count: int
 
 
 class TableStorage(Sealed, ABC):
@@ -122,11 +86,38 @@ class TableStorage(Sealed, ABC):
         predicate: pc.Expression | None = None,
         staged: Sequence[StagedHandle] = (),
         order_by_id: bool = False,
+        parts: Sequence[int] | None = None,
+        with_address: bool = False,
     ) -> pa.RecordBatchReader:
         """The rows of a version as a stream, as they would be if the staged writes were committed.
 
-        With ``order_by_id`` the rows come by ascending ``id`` (bytewise). Literals of a predicate have the type of the
-        column that they are compared with; Arrow would coerce a column of uint64 to int64 and fail.
+        With ``order_by_id`` the rows come by ascending ``id`` (bytewise); otherwise, and without a predicate, by
+        ascending address. Literals of a predicate have the type of the column that they are compared with; Arrow would
+        coerce a column of uint64 to int64 and fail.
+
+        Args:
+            handle: the version.
+            columns: names, in the order wanted; none at all is fine with ``with_address``.
+            predicate: only rows for which it is true.
+            staged: writes to be seen as if they were committed.
+            order_by_id: by id instead of by address; not together with ``parts`` or ``with_address``.
+            parts: only rows of the parts with these numbers.
+            with_address: one more column, the last: ``_rowaddr``, uint64, number of the part << 32 | offset.
+
+        Raises:
+            InternalError: a number in ``parts`` is none of the version, or arguments exclude each other.
+        """
+
+    @abstractmethod
+    def parts(self, handle: SnapshotHandle) -> tuple[TablePart, ...]:
+        """What the version is made of, by ascending number. Costs no request."""
+
+    @abstractmethod
+    def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows at these addresses, in the order asked for; an address may come twice.
+
+        Raises:
+            InternalError: no row is at one of them.
         """
 
     @abstractmethod
@@ -159,6 +150,83 @@ class TableStorage(Sealed, ABC):
     @abstractmethod
     def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
         """The indexes that this version has."""
+
+    @abstractmethod
+    def coverage(self, handle: SnapshotHandle) -> tuple[IndexCoverage, ...]:
+        """How far each index reaches, by name of the index. Kept with the handle: asking again costs nothing."""
+
+    @abstractmethod
+    def count_vectors(self, handle: SnapshotHandle, column: str) -> int:
+        """How many rows have a vector in this column that no vector index covers: a pass over what is not covered.
+
+        A vector that is zero, or not a number somewhere, has no direction and does not count.
+
+        With none ``stage_indexes`` builds nothing for the column: there is nothing to train an index on, or nothing to
+        add to the one that is there.
+        """
+
+    @abstractmethod
+    def search_text(
+        self,
+        handle: SnapshotHandle,
+        column: str,
+        query: str,
+        *,
+        columns: Sequence[str],
+        predicate: pc.Expression | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        """The rows in whose text at least one word of the query occurs, with ``_score`` (BM25, float64), best first.
+
+        Needs an inverted index on the column, which says what a word is; rows that it does not cover are searched too,
+        but Lance scores them by statistics of their own, so that equal texts may differ in score. Rows of equal score
+        come by address.
+
+        Args:
+            handle: the version.
+            column: of strings.
+            query: plain words; nothing in it is syntax.
+            columns: names, in the order wanted; ``_score`` comes after them.
+            predicate: only rows for which it is true, judged before the limit.
+            limit: the best so many rows, and all that are as good as the last of them; None for every row.
+
+        Raises:
+            InternalError: the column has no inverted index.
+        """
+
+    @abstractmethod
+    def nearest(
+        self,
+        handle: SnapshotHandle,
+        column: str,
+        vector: Sequence[float] | npt.NDArray[np.float32],
+        count: int,
+        *,
+        columns: Sequence[str],
+        predicate: pc.Expression | None = None,
+    ) -> pa.Table:
+        """The rows nearest to the vector, with ``_distance`` (cosine: 1 - similarity, float64), nearest first.
+
+        Exact without an index and with one over at most 100,000 rows; beyond that the rows are those that the index
+        comes by, nearly always the same. The distances are computed from the vectors in double precision either way. A
+        row without a vector, or with one without a direction, is never found. Rows of equal distance come by
+        address.
+
+        Args:
+            handle: the version.
+            column: of vectors.
+            vector: as long as those of the column, and not zero.
+            count: the nearest so many rows, and all that are as near as the last of them.
+            columns: names, in the order wanted; ``_distance`` comes after them.
+            predicate: only rows for which it is true, judged before the rows are counted.
+        """
+
+    @abstractmethod
+    def read_counts(self) -> tuple[int, int]:
+        """How many requests reads of this graph's tables made so far, and how many bytes they read; never less.
+
+        Reads of the manifest and those that belong to a commit are among them; listings are not.
+        """
 
     # ── staging: nothing becomes part of a version ───────────────────────────────────────────────────────────
 
@@ -208,7 +276,10 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
-        """Build indexes over the rows that none of theirs covers yet; None when there are none."""
+        """Build indexes over the rows that none of theirs covers yet; None when there is nothing to build.
+
+        A vector index is left out where ``count_vectors`` is 0.
+        """
 
     @abstractmethod
     def sync_staged(self, staged: Sequence[StagedHandle]) -> None:

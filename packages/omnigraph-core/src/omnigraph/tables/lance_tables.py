@@ -1,8 +1,8 @@
 """``LanceTables``: the table layer over Lance, one per open graph.
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
-The work is done by the modules beside it: ``reading``, ``written``, ``staging``, ``deleting``, ``indexing``,
-``committing``, ``forking``, ``durability``.
+The work is done by the modules beside it: ``reading``, ``parts``, ``searching``, ``coverage``, ``written``,
+``staging``, ``deleting``, ``indexing``, ``committing``, ``forking``, ``durability``.
 """
 
 from __future__ import annotations
@@ -10,26 +10,43 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 
-from omnigraph.errors import ReadOnlyError, StorageCondition, StorageError
+from omnigraph.errors import InternalError, ReadOnlyError, StorageCondition, StorageError
 from omnigraph.storage import StorageAdapter
-from omnigraph.tables import committing, deleting, durability, forking, indexing, ordering, reading, staging
+from omnigraph.tables import (
+    committing,
+    coverage,
+    deleting,
+    durability,
+    forking,
+    indexing,
+    ordering,
+    reading,
+    searching,
+    staging,
+)
+from omnigraph.tables import parts as table_parts
 from omnigraph.tables import written as written_files
 from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.counting import note
 from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
 from omnigraph.tables.interface import (
+    IndexCoverage,
     IndexSpec,
     SnapshotHandle,
     StagedHandle,
+    TablePart,
     TablePin,
     TableState,
     TableStorage,
     WrittenRows,
 )
+from omnigraph.tables.metering import ReadMeter
 from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
 from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
@@ -44,6 +61,7 @@ class LanceTables(TableStorage):
         self._session = Session()
         self._handles: RecentlyUsed[TablePin, LanceSnapshot] = RecentlyUsed(handle_cache)
         self._views = Views(adapter)
+        self._meter = ReadMeter(self._session)
 
     @property
     def session(self) -> Session:
@@ -59,6 +77,7 @@ class LanceTables(TableStorage):
         place = place_of(self._adapter, pin.location, pin.branch)
         dataset = open_dataset(place, version=pin.version, session=self._session)
         opened = LanceSnapshot(_pin=pin, place=place, dataset=dataset)
+        self._meter.watch(place, dataset)
         self._handles.put(pin, opened)
         return opened
 
@@ -73,15 +92,28 @@ class LanceTables(TableStorage):
         predicate: pc.Expression | None = None,
         staged: Sequence[StagedHandle] = (),
         order_by_id: bool = False,
+        parts: Sequence[int] | None = None,
+        with_address: bool = False,
     ) -> pa.RecordBatchReader:
         note("read")
         view = self._view(handle, staged)
         dataset = view.dataset
         if not order_by_id:
-            return reading.read_rows(dataset, columns=columns, predicate=predicate, holding=view)
+            return table_parts.read_parts(
+                dataset, columns=columns, predicate=predicate, parts=parts, with_address=with_address, holding=view
+            )
+        if parts is not None or with_address:
+            raise InternalError("Rows by id are read from the whole version and without addresses.")
         schema = reading.projected(logical_schema(dataset.schema), columns)
         batches = ordering.batches_by_id(dataset, schema, predicate)
         return reading.stream(batches, schema, dataset.uri, holding=view)
+
+    def parts(self, handle: SnapshotHandle) -> tuple[TablePart, ...]:
+        return table_parts.parts_of(snapshot_of(handle))
+
+    def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
+        note("take")
+        return table_parts.take_rows(snapshot_of(handle).dataset, addresses, columns)
 
     def count_rows(
         self,
@@ -123,8 +155,44 @@ class LanceTables(TableStorage):
         )
 
     def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
-        note("indexes")
-        return indexing.indexes_of(snapshot_of(handle).dataset)
+        return tuple(each.spec for each in self.coverage(handle))
+
+    def coverage(self, handle: SnapshotHandle) -> tuple[IndexCoverage, ...]:
+        return coverage.coverage_of(snapshot_of(handle))
+
+    def count_vectors(self, handle: SnapshotHandle, column: str) -> int:
+        return coverage.count_vectors(snapshot_of(handle), column)
+
+    def search_text(
+        self,
+        handle: SnapshotHandle,
+        column: str,
+        query: str,
+        *,
+        columns: Sequence[str],
+        predicate: pc.Expression | None = None,
+        limit: int | None = None,
+    ) -> pa.Table:
+        note("search_text")
+        return searching.search_text(
+            snapshot_of(handle), column, query, columns=columns, predicate=predicate, limit=limit
+        )
+
+    def nearest(
+        self,
+        handle: SnapshotHandle,
+        column: str,
+        vector: Sequence[float] | npt.NDArray[np.float32],
+        count: int,
+        *,
+        columns: Sequence[str],
+        predicate: pc.Expression | None = None,
+    ) -> pa.Table:
+        note("nearest")
+        return searching.nearest(snapshot_of(handle), column, vector, count, columns=columns, predicate=predicate)
+
+    def read_counts(self) -> tuple[int, int]:
+        return self._meter.counts()
 
     # ── staging ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -230,8 +298,10 @@ class LanceTables(TableStorage):
         """Let go of every handle and remove what was kept for reading only."""
         self._handles.forget(lambda _: True)
         self._views.forget(lambda _: True)
+        self._meter.close()
 
     def _keep(self, made: LanceSnapshot) -> LanceSnapshot:
+        self._meter.watch(made.place, made.dataset)
         self._handles.put(made.pin, made)
         return made
 

@@ -31,13 +31,15 @@ def batches_by_id(
 ) -> Iterator[pa.RecordBatch]:
     """The rows that match, by ascending bytes of ``id``; ``schema`` is logical and names the columns."""
     plain = [each.name for each in schema if not is_blob(each)]
+    # Lance cannot plan the order of a scan that neither reads nor filters by what it orders by.
+    read = plain if "id" in plain else [*plain, "id"]
     blobs = [each.name for each in schema if is_blob(each)]
     for low, high in _ranges(dataset, predicate):
         between, as_sql = ids_between(low, high)
         wanted = as_sql if predicate is None else predicate if between is None else predicate & between
         batches = scan_batches(
             dataset,
-            plain,
+            read,
             wanted,
             instead=as_sql,
             order_by=[ColumnOrdering("id")],
@@ -48,7 +50,7 @@ def batches_by_id(
             strict_batch_size=bool(blobs),
         )
         for batch in batches:
-            yield _with_blobs(dataset, batch, schema, blobs) if blobs else batch
+            yield _with_blobs(dataset, batch, schema, blobs) if blobs else batch.select(schema.names)
 
 
 def _with_blobs(
