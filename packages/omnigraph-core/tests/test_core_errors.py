@@ -24,6 +24,8 @@ from omnigraph.errors import (
     CompileError,
     ConflictError,
     ConstraintError,
+    DeadlineError,
+    EmbeddingError,
     ErrorKind,
     FormatError,
     InternalError,
@@ -58,6 +60,8 @@ HELD_KINDS = [
     "outcome_unknown",
     "format",
     "internal",
+    "deadline",
+    "embedding",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -97,6 +101,8 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     OutcomeUnknownError: OutcomeUnknownError("No answer.", commit_id="01A", help="Look for the commit."),
     FormatError: FormatError("Format 9.", help="Upgrade.", details={"found": 9, "expected": 1}),
     InternalError: InternalError("It cannot be.", help="Report it."),
+    DeadlineError: DeadlineError("It took too long.", deadline=1.5, operator="NodeScan $a: A", help="Give it more."),
+    EmbeddingError: EmbeddingError("Too busy.", provider="openai", model="e-1", status=429, help="Try again later."),
 }
 
 EVERY_ERROR = pytest.mark.parametrize("error", SAMPLES.values(), ids=lambda error: type(error).__name__)
@@ -147,6 +153,8 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (OutcomeUnknownError, "outcome_unknown", (OmnigraphError,)),
         (FormatError, "format", (OmnigraphError,)),
         (InternalError, "internal", (OmnigraphError,)),
+        (DeadlineError, "deadline", (OmnigraphError, TimeoutError)),
+        (EmbeddingError, "embedding", (OmnigraphError,)),
     ],
 )
 def test_the_tree_is_as_documented(cls: type[OmnigraphError], kind: str, parents: tuple[type, ...]) -> None:
@@ -252,6 +260,8 @@ def test_the_dictionary_form_is_json_with_the_four_fields_of_the_command_line(er
         ),
         (ConflictError, {"expected": "01A", "actual": "01B", "a": 1}),
         (OutcomeUnknownError, {"commit_id": "01A"}),
+        (DeadlineError, {"deadline": 1.5, "operator": "NodeScan $a: A"}),
+        (EmbeddingError, {"provider": "openai", "model": "e-1", "status": 429}),
     ],
 )
 def test_details_carry_every_fact_for_programs(cls: type[OmnigraphError], details: dict[str, object]) -> None:

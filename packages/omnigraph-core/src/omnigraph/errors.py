@@ -9,6 +9,8 @@
     ├── NotFoundError (LookupError)            there is no such graph, branch, commit or type
     ├── AlreadyExistsError                     there is one already
     ├── ResourceLimitError                     a bound was reached before anything was done
+    ├── DeadlineError (TimeoutError)           a query took longer than its budget allows
+    ├── EmbeddingError                         a text could not be turned into a vector
     ├── ReadOnlyError                          it was opened for reading
     ├── ConflictError                          the graph moved on meanwhile; .expected and .actual
     ├── OutcomeUnknownError                    it may have happened; says how to find out
@@ -54,6 +56,8 @@ class ErrorKind(StrEnum):
     OUTCOME_UNKNOWN = "outcome_unknown"
     FORMAT = "format"
     INTERNAL = "internal"
+    DEADLINE = "deadline"
+    EMBEDDING = "embedding"
 
 
 class StorageCondition(StrEnum):
@@ -243,21 +247,69 @@ class ResourceLimitError(OmnigraphError):
         resource: the stable name of what is bounded, such as ``storage_object_bytes``.
         limit: the bound.
         actual: what was seen when counting stopped; one over the limit where counting stops there.
+        operator: of a query, the step of the plan that would have passed the bound.
     """
 
     kind = ErrorKind.RESOURCE_LIMIT
 
     def __init__(
-        self, message: str, *, resource: str, limit: int, actual: int, help: str | None = None, uri: str | None = None
+        self,
+        message: str,
+        *,
+        resource: str,
+        limit: int,
+        actual: int,
+        help: str | None = None,
+        uri: str | None = None,
+        operator: str | None = None,
     ) -> None:
         details: dict[str, Any] = {"resource": resource, "limit": limit, "actual": actual}
         if uri is not None:
             details["uri"] = uri
+        if operator is not None:
+            details["operator"] = operator
         super().__init__(message, help=help, details=details)
         self.resource = resource
         self.limit = limit
         self.actual = actual
         self.uri = uri
+        self.operator = operator
+
+
+class DeadlineError(OmnigraphError, TimeoutError):
+    """A query was stopped because its time was over; nothing of it remains.
+
+    Attributes:
+        deadline: the time it had, in seconds.
+        operator: the step of the plan that was under way.
+    """
+
+    kind = ErrorKind.DEADLINE
+
+    def __init__(self, message: str, *, deadline: float, operator: str, help: str | None = None) -> None:
+        super().__init__(message, help=help, details={"deadline": deadline, "operator": operator})
+        self.deadline = deadline
+        self.operator = operator
+
+
+class EmbeddingError(OmnigraphError):
+    """A text could not be turned into a vector: the embedder is broken, did not answer, or answered wrongly.
+
+    Attributes:
+        provider: the name of the embedder.
+        model: the model that was asked; None when it did not come to that.
+        status: what its server answered, as a number of HTTP; None without an answer.
+    """
+
+    kind = ErrorKind.EMBEDDING
+
+    def __init__(
+        self, message: str, *, provider: str, help: str, model: str | None = None, status: int | None = None
+    ) -> None:
+        super().__init__(message, help=help, details={"provider": provider, "model": model, "status": status})
+        self.provider = provider
+        self.model = model
+        self.status = status
 
 
 class ReadOnlyError(OmnigraphError):
@@ -313,11 +365,7 @@ class BackendFailedToLoadError(StorageError):
 
     def __init__(self, message: str, *, plugin: str, help: str, uri: str | None = None) -> None:
         super().__init__(
-            message,
-            condition=StorageCondition.CONFIGURATION,
-            uri=uri,
-            help=help,
-            details={"plugin": plugin},
+            message, condition=StorageCondition.CONFIGURATION, uri=uri, help=help, details={"plugin": plugin}
         )
         self.plugin = plugin
 
@@ -329,10 +377,7 @@ class BackendConflictError(StorageError):
 
     def __init__(self, message: str, *, providers: tuple[str, ...], help: str) -> None:
         super().__init__(
-            message,
-            condition=StorageCondition.CONFIGURATION,
-            help=help,
-            details={"providers": list(providers)},
+            message, condition=StorageCondition.CONFIGURATION, help=help, details={"providers": list(providers)}
         )
         self.providers = providers
 
@@ -344,10 +389,6 @@ class UnsupportedCapabilityError(StorageError):
 
     def __init__(self, message: str, *, capability: str, uri: str, help: str | None = None) -> None:
         super().__init__(
-            message,
-            condition=StorageCondition.CONFIGURATION,
-            uri=uri,
-            help=help,
-            details={"capability": capability},
+            message, condition=StorageCondition.CONFIGURATION, uri=uri, help=help, details={"capability": capability}
         )
         self.capability = capability

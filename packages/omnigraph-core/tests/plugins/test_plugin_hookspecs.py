@@ -32,7 +32,7 @@ def test_hooks_carry_the_project_name() -> None:
     manager = pluggy.PluginManager("omnigraph")
     manager.add_hookspecs(hookspecs)
     hooks = [name for name in vars(manager.hook) if not name.startswith("_")]
-    assert hooks == ["omnigraph_storage_backends"]
+    assert sorted(hooks) == ["omnigraph_embedders", "omnigraph_storage_backends"]
     assert hookspecs.PROJECT == hookimpl.project_name == "omnigraph"
 
 
@@ -49,3 +49,18 @@ def test_the_worked_example_of_the_storage_hook_is_a_plugin_that_loads() -> None
     assert info.status is PluginStatus.LOADED
     assert [backend.schemes for backend in info.backends] == [("gs",)]
     assert Capability.WRITE_IF_MATCH in info.backends[0].capabilities
+
+
+def test_the_worked_example_of_the_embedder_hook_is_a_plugin_that_loads() -> None:
+    source, pyproject = literal_blocks(hookspecs.omnigraph_embedders.__doc__ or "")
+    example = types.ModuleType("omnigraph_embed_acme.plugin")
+    exec(compile(source, "example", "exec"), vars(example))
+    ((name, target),) = tomllib.loads(pyproject)["project"]["entry-points"]["omnigraph"].items()
+    assert (name, target) == ("acme", "omnigraph_embed_acme.plugin")
+
+    candidate = Candidate(name=name, distribution="omnigraph-embed-acme", version="1", load=lambda: example)
+    info = load_plugins([candidate], settings=Settings()).infos[-1]
+
+    assert info.status is PluginStatus.LOADED
+    assert info.backends == ()
+    assert [embedder.name for embedder in info.embedders] == ["acme"]

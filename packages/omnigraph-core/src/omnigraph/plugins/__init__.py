@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.plugins.backends import find_backend, open_adapter, verify_place
+from omnigraph.plugins.embedders import embed_texts, find_embedder
 from omnigraph.plugins.hookspecs import hookimpl
 from omnigraph.plugins.manager import (
     Candidate,
@@ -18,7 +19,9 @@ __all__ = [
     "LoadedPlugins",
     "PluginInfo",
     "PluginStatus",
+    "embed_texts",
     "find_backend",
+    "find_embedder",
     "hookimpl",
     "installed_plugins",
     "load_plugins",

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import pluggy
 
+from omnigraph.embedding import EmbedderProvider
 from omnigraph.storage import StorageBackend
 
 PROJECT = "omnigraph"
@@ -43,4 +44,28 @@ def omnigraph_storage_backends() -> Iterable[StorageBackend]:  # type: ignore[em
 
         [project.entry-points.omnigraph]
         gs = "omnigraph_storage_gs.plugin"
+    """
+
+
+@hookspec
+def omnigraph_embedders() -> Iterable[EmbedderProvider]:  # type: ignore[empty-body]  # pluggy calls only the impls
+    """Yield the embedders that this plugin offers: what turns texts into vectors.
+
+    A whole plugin module::
+
+        from omnigraph.embedding import EmbedderProvider
+        from omnigraph.plugins import hookimpl
+
+        @hookimpl
+        def omnigraph_embedders():
+            yield EmbedderProvider(
+                name="acme",
+                factory="omnigraph_embed_acme.embedder:AcmeEmbedder",   # imported on first use
+                spi_version=1,
+            )
+
+    and in its ``pyproject.toml``::
+
+        [project.entry-points.omnigraph]
+        acme = "omnigraph_embed_acme.plugin"
     """

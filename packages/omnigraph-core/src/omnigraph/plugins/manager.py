@@ -1,7 +1,7 @@
 """From entry points to ``LoadedPlugins``: each plugin loaded by itself, each failure recorded by name.
 
 pluggy's own loader stops at the first plugin that cannot be imported and drops the second of two that share a name
-without a word; this one reports the first and refuses the second case when the backend is used (docs/adr/0002).
+without a word; this one reports the first and refuses the second case when what they claim is used (docs/adr/0002).
 """
 
 from __future__ import annotations
@@ -11,14 +11,24 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
-from typing import Any, cast
+from typing import Any, Final, cast
 
 import pluggy
 
 import omnigraph
+from omnigraph import embedding, storage
 from omnigraph.config import DISABLE_PLUGINS, Settings
+from omnigraph.embedding import EmbedderProvider
 from omnigraph.plugins import builtin, hookspecs
-from omnigraph.storage import SPI_VERSION, StorageBackend
+from omnigraph.storage import StorageBackend
+
+Record = StorageBackend | EmbedderProvider
+
+# hook → what it yields
+_RECORD_OF_HOOK: Final[dict[str, type[Record]]] = {
+    "omnigraph_storage_backends": StorageBackend,
+    "omnigraph_embedders": EmbedderProvider,
+}
 
 
 class PluginStatus(StrEnum):
@@ -38,7 +48,8 @@ class PluginInfo:
         name: its entry-point name.
         distribution: the installed distribution that brings it.
         version: of that distribution.
-        backends: what it offers; empty unless loaded or in conflict.
+        backends: what storage it offers; empty unless loaded or in conflict.
+        embedders: what embedders it offers; empty unless loaded or in conflict.
         reason: why it is not loaded, in one sentence.
         error: the exception behind a failure, when there is one.
     """
@@ -48,6 +59,7 @@ class PluginInfo:
     version: str
     status: PluginStatus
     backends: tuple[StorageBackend, ...] = ()
+    embedders: tuple[EmbedderProvider, ...] = ()
     reason: str | None = None
     error: BaseException | None = None
 
@@ -90,6 +102,10 @@ class LoadedPlugins:
         """Offered backends with who offers them, those in conflict included."""
         return ((info, backend) for info in self.infos for backend in info.backends)
 
+    def embedders(self) -> Iterator[tuple[PluginInfo, EmbedderProvider]]:
+        """Offered embedders with who offers them, those in conflict included."""
+        return ((info, embedder) for info in self.infos for embedder in info.embedders)
+
 
 @functools.cache
 def installed_plugins() -> LoadedPlugins:
@@ -117,24 +133,36 @@ def _load(candidate: Candidate, settings: Settings) -> PluginInfo:
     if not candidate.is_builtin and settings.disabled_plugins & {candidate.name, "*"}:
         return outcome(PluginStatus.DISABLED, reason=f"It is named in {DISABLE_PLUGINS}.")
     try:
-        backends = _offered(candidate)
+        offered = _offered(candidate)
     except KeyboardInterrupt:
         raise
     # Whatever else a stranger's module does at import, SystemExit and panics of compiled code included, is that
     # plugin's failure and nobody else's.
     except BaseException as error:  # noqa: BLE001
         return outcome(PluginStatus.FAILED, reason=f"{type(error).__name__}: {error}", error=error)
-    outdated = next((backend for backend in backends if backend.spi_version != SPI_VERSION), None)
-    if outdated is not None:
-        return outcome(
-            PluginStatus.FAILED,
-            reason=f'Its backend "{outdated.name}" was written for storage interface {outdated.spi_version}; this '
-            f"omnigraph-core has {SPI_VERSION}. Upgrade {candidate.distribution} or omnigraph-core.",
-        )
-    return outcome(PluginStatus.LOADED, backends=backends)
+    for each in offered:
+        what, interface, ours = _interface(each)
+        if each.spi_version != ours:
+            return outcome(
+                PluginStatus.FAILED,
+                reason=f'Its {what} "{each.name}" was written for {interface} interface {each.spi_version}; this '
+                f"omnigraph-core has {ours}. Upgrade {candidate.distribution} or omnigraph-core.",
+            )
+    return outcome(
+        PluginStatus.LOADED,
+        backends=tuple(each for each in offered if isinstance(each, StorageBackend)),
+        embedders=tuple(each for each in offered if isinstance(each, EmbedderProvider)),
+    )
 
 
-def _offered(candidate: Candidate) -> tuple[StorageBackend, ...]:
+def _interface(record: Record) -> tuple[str, str, int]:
+    """What a record declares, the interface that is for, and the version of it that we have."""
+    if isinstance(record, StorageBackend):
+        return "backend", "storage", storage.SPI_VERSION
+    return "embedder", "embedding", embedding.SPI_VERSION
+
+
+def _offered(candidate: Candidate) -> tuple[Record, ...]:
     """Import a plugin, check its hooks against the specs and ask what it offers.
 
     Each plugin gets a manager of its own, so that a faulty one leaves nothing behind for the next.
@@ -143,15 +171,18 @@ def _offered(candidate: Candidate) -> tuple[StorageBackend, ...]:
     manager.add_hookspecs(hookspecs)
     manager.register(candidate.load(), name=candidate.name)
     manager.check_pending()
-    hook = manager.hook.omnigraph_storage_backends
-    offered: list[Any] = [each for impl in hook.get_hookimpls() for each in cast("Any", impl.function())]
-    for each in offered:
-        if not isinstance(each, StorageBackend):
-            raise TypeError(f"{hook.name} yielded a {type(each).__name__}, not a StorageBackend")
+    offered: list[Record] = []
+    for hook, record in _RECORD_OF_HOOK.items():
+        for impl in getattr(manager.hook, hook).get_hookimpls():
+            for each in cast("Any", impl.function()):
+                if not isinstance(each, record):
+                    article = "an" if record.__name__[0] in "AEIOU" else "a"
+                    raise TypeError(f"{hook} yielded a {type(each).__name__}, not {article} {record.__name__}")
+                offered.append(each)
     claims = [claim for each in offered for claim in _claims(each)]
     for claim in claims:
         if claims.count(claim) > 1:
-            raise ValueError(f"{claim} is claimed twice by its own backends")
+            raise ValueError(f"{claim} is claimed twice by the plugin itself")
     return tuple(offered)
 
 
@@ -159,11 +190,14 @@ def _mark_conflicts(infos: list[PluginInfo]) -> Iterator[PluginInfo]:
     """Say of each plugin whether another one claims a name or scheme of its own."""
     claims: dict[str, list[PluginInfo]] = {}
     for info in infos:
-        for claim in _claims(*info.backends):
+        for claim in _claims(*info.backends, *info.embedders):
             claims.setdefault(claim, []).append(info)
     for info in infos:
         rivals = {
-            (claim, rival.provider) for claim in _claims(*info.backends) for rival in claims[claim] if rival is not info
+            (claim, rival.provider)
+            for claim in _claims(*info.backends, *info.embedders)
+            for rival in claims[claim]
+            if rival is not info
         }
         if not rivals:
             yield info
@@ -175,11 +209,13 @@ def _mark_conflicts(infos: list[PluginInfo]) -> Iterator[PluginInfo]:
             version=info.version,
             status=PluginStatus.CONFLICT,
             backends=info.backends,
+            embedders=info.embedders,
             reason=f"{what[0].upper()}{what[1:]}.",
         )
 
 
-def _claims(*backends: StorageBackend) -> Iterator[str]:
-    for backend in backends:
-        yield f'the backend name "{backend.name}"'
-        yield from (f'the scheme "{scheme}://"' for scheme in backend.schemes)
+def _claims(*records: Record) -> Iterator[str]:
+    for record in records:
+        yield f'the {_interface(record)[0]} name "{record.name}"'
+        if isinstance(record, StorageBackend):
+            yield from (f'the scheme "{scheme}://"' for scheme in record.schemes)
