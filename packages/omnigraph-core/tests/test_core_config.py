@@ -7,6 +7,7 @@ import dataclasses
 import pytest
 
 from omnigraph.config import DISABLE_PLUGINS, Settings
+from omnigraph.errors import InvalidInputError
 
 
 @pytest.mark.parametrize(
@@ -46,3 +47,47 @@ def test_a_given_environment_stands_alone(monkeypatch: pytest.MonkeyPatch) -> No
 def test_settings_do_not_change_after_they_were_read() -> None:
     with pytest.raises(dataclasses.FrozenInstanceError):
         Settings().disabled_plugins = frozenset({"s3"})  # type: ignore[misc]
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("OMNIGRAPH_TRAVERSAL_MODE", "fast"),
+        ("OMNIGRAPH_SCAN_MODE", "disk"),
+        ("OMNIGRAPH_CACHE_BYTES", "-1"),
+        ("OMNIGRAPH_CACHE_BYTES", "1 GiB"),
+        ("OMNIGRAPH_QUERY_MAX_ROWS", "many"),
+        ("OMNIGRAPH_QUERY_MAX_BYTES", "1.5"),
+        ("OMNIGRAPH_QUERY_MAX_FRONTIER", "²"),
+        ("OMNIGRAPH_QUERY_DEADLINE", "soon"),
+        ("OMNIGRAPH_QUERY_DEADLINE", "-1"),
+        ("OMNIGRAPH_QUERY_DEADLINE", "nan"),
+    ],
+)
+def test_a_value_that_means_nothing_is_refused_by_the_name_of_its_variable(name: str, value: str) -> None:
+    with pytest.raises(InvalidInputError, match=name):
+        Settings.from_environment({name: value})
+
+
+def test_modes_and_bounds_are_what_the_variables_say() -> None:
+    settings = Settings.from_environment(
+        {
+            "OMNIGRAPH_TRAVERSAL_MODE": "indexed",
+            "OMNIGRAPH_SCAN_MODE": "stored",
+            "OMNIGRAPH_CACHE_BYTES": "0",
+            "OMNIGRAPH_QUERY_DEADLINE": "2.5",
+            "OMNIGRAPH_QUERY_MAX_ROWS": "3",
+            "OMNIGRAPH_QUERY_MAX_BYTES": "4",
+            "OMNIGRAPH_QUERY_MAX_FRONTIER": "5",
+        }
+    )
+    assert dataclasses.asdict(settings) == {
+        "disabled_plugins": frozenset(),
+        "traversal_mode": "indexed",
+        "scan_mode": "stored",
+        "cache_bytes": 0,
+        "query_deadline": 2.5,
+        "query_max_rows": 3,
+        "query_max_bytes": 4,
+        "query_max_frontier": 5,
+    }

@@ -6,15 +6,20 @@ This module is the front door: what stands here is for everybody, and is loaded 
 from __future__ import annotations
 
 import importlib
+import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph.engine.budget import QueryBudget
+    from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.result import Result
+    from omnigraph.engine.stats import GraphStats
     from omnigraph.graph import Graph, init, open
     from omnigraph.history.commits import Commit
     from omnigraph.history.snapshot import Snapshot
     from omnigraph.plan.compiler import explain_query as explain
     from omnigraph.write.bulk import BulkReceipt, BulkTicket
+    from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
 
 __version__ = "0.1.0"
@@ -22,9 +27,13 @@ __all__ = [
     "BulkReceipt",
     "BulkTicket",
     "Commit",
+    "Explanation",
     "Graph",
+    "GraphStats",
+    "IndexReport",
     "LoadProgress",
     "LoadResult",
+    "QueryBudget",
     "Result",
     "Snapshot",
     "__version__",
@@ -37,15 +46,23 @@ _HOME = {
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Commit": ("omnigraph.history.commits", "Commit"),
+    "Explanation": ("omnigraph.engine.explanation", "Explanation"),
     "Graph": ("omnigraph.graph", "Graph"),
+    "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
+    "IndexReport": ("omnigraph.write.indices", "IndexReport"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
+    "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Result": ("omnigraph.engine.result", "Result"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
     "explain": ("omnigraph.plan.compiler", "explain_query"),
     "init": ("omnigraph.graph", "init"),
     "open": ("omnigraph.graph", "open"),
 }
+
+
+# What goes wrong is raised; what is logged besides is for applications that ask for it.
+logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:

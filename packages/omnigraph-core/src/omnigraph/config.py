@@ -2,13 +2,36 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Self
+from typing import Final, Self
+
+from omnigraph.errors import InvalidInputError
 
 DISABLE_PLUGINS = "OMNIGRAPH_DISABLE_PLUGINS"
 """Comma-separated plugin names that are not loaded; ``*`` stands for every plugin that is not built in."""
+
+TRAVERSAL_MODE = "OMNIGRAPH_TRAVERSAL_MODE"
+"""``csr`` or ``indexed``: how every traversal is run, in place of the engine's choice."""
+
+SCAN_MODE = "OMNIGRAPH_SCAN_MODE"
+"""``memory`` or ``stored``: where every scan reads from, in place of the engine's choice."""
+
+CACHE_BYTES = "OMNIGRAPH_CACHE_BYTES"
+"""What decoded types and adjacency of one open graph may take in memory."""
+
+QUERY_DEADLINE = "OMNIGRAPH_QUERY_DEADLINE"
+QUERY_MAX_ROWS = "OMNIGRAPH_QUERY_MAX_ROWS"
+QUERY_MAX_BYTES = "OMNIGRAPH_QUERY_MAX_BYTES"
+QUERY_MAX_FRONTIER = "OMNIGRAPH_QUERY_MAX_FRONTIER"
+"""The budget of queries that are given none: seconds, rows, bytes, nodes per hop."""
+
+DEFAULT_CACHE_BYTES: Final = 1024**3
+
+_TRAVERSAL_MODES: Final = ("auto", "csr", "indexed")
+_SCAN_MODES: Final = ("auto", "memory", "stored")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,13 +40,27 @@ class Settings:
 
     Attributes:
         disabled_plugins: names from ``OMNIGRAPH_DISABLE_PLUGINS``; ``*`` for all that are not built in.
+        traversal_mode: ``auto``, ``csr`` or ``indexed``.
+        scan_mode: ``auto``, ``memory`` or ``stored``.
+        cache_bytes: bound of what one open graph keeps decoded; 0 keeps nothing.
+        query_deadline: seconds; None leaves the default of ``QueryBudget``. So the other three.
     """
 
     disabled_plugins: frozenset[str] = frozenset()
+    traversal_mode: str = "auto"
+    scan_mode: str = "auto"
+    cache_bytes: int = DEFAULT_CACHE_BYTES
+    query_deadline: float | None = None
+    query_max_rows: int | None = None
+    query_max_bytes: int | None = None
+    query_max_frontier: int | None = None
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Self:
         """Settings as the variables give them.
+
+        Raises:
+            InvalidInputError: a variable has a value that means nothing.
 
         Example:
             >>> sorted(Settings.from_environment({"OMNIGRAPH_DISABLE_PLUGINS": "s3, local"}).disabled_plugins)
@@ -31,4 +68,43 @@ class Settings:
         """
         variables = os.environ if environment is None else environment
         names = (name.strip() for name in variables.get(DISABLE_PLUGINS, "").split(","))
-        return cls(disabled_plugins=frozenset(name for name in names if name))
+        cache_bytes = _count(variables, CACHE_BYTES)
+        return cls(
+            disabled_plugins=frozenset(name for name in names if name),
+            traversal_mode=_choice(variables, TRAVERSAL_MODE, _TRAVERSAL_MODES),
+            scan_mode=_choice(variables, SCAN_MODE, _SCAN_MODES),
+            cache_bytes=DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes,
+            query_deadline=_seconds(variables, QUERY_DEADLINE),
+            query_max_rows=_count(variables, QUERY_MAX_ROWS),
+            query_max_bytes=_count(variables, QUERY_MAX_BYTES),
+            query_max_frontier=_count(variables, QUERY_MAX_FRONTIER),
+        )
+
+
+def _choice(variables: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = variables.get(name) or choices[0]
+    if value not in choices:
+        raise InvalidInputError(f"{name} is {value!r}.", help=f"Set it to one of: {', '.join(choices)}.")
+    return value
+
+
+def _count(variables: Mapping[str, str], name: str) -> int | None:
+    value = variables.get(name)
+    if not value:
+        return None
+    if not (value.isascii() and value.isdecimal()):
+        raise InvalidInputError(f"{name} is {value!r}.", help="Set it to a number of 0 or more.")
+    return int(value)
+
+
+def _seconds(variables: Mapping[str, str], name: str) -> float | None:
+    value = variables.get(name)
+    if not value:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        seconds = math.nan
+    if not seconds >= 0:
+        raise InvalidInputError(f"{name} is {value!r}.", help="Set it to a number of seconds.")
+    return seconds

@@ -1,7 +1,7 @@
 """``Graph``: what a user holds. Each method says what it does and hands it to the layer that does it.
 
     init(uri, schema=...) ──┐
-                            ├──> Graph ── load, export, table, snapshot, commits, bulk
+                            ├──> Graph ── load, query, explain, export, table, snapshot, commits, maintain, bulk
     open(uri, mode=...) ────┘
 
 A graph is safe to share between threads. It holds no locks and no open files; ``close`` lets go of connections.
@@ -15,13 +15,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from omnigraph.engine.budget import QueryBudget
+from omnigraph.engine.explanation import Explanation, make_explanation
 from omnigraph.engine.export import export_lines
+from omnigraph.engine.reader import QuerySource, Reader
 from omnigraph.engine.result import Result
-from omnigraph.engine.type_names import find_type, select_types
+from omnigraph.engine.run import run_plan
+from omnigraph.engine.stats import GraphStats, graph_stats
+from omnigraph.engine.type_names import check_columns, find_type, select_types
 from omnigraph.errors import InvalidInputError, ReadOnlyError
+from omnigraph.history.commit_listing import Commits
 from omnigraph.history.commits import Commit
 from omnigraph.history.repository import Repository, SnapshotLike
-from omnigraph.history.schemas import GraphSchema, TypeTable
+from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.lang.decode import read_source
 from omnigraph.plugins import open_adapter
@@ -29,6 +35,7 @@ from omnigraph.schema import compile_schema
 from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
 from omnigraph.write.init import init_graph
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
+from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.opening import open_repository, repository_at
 from omnigraph.write.records import LoadInput
 
@@ -92,6 +99,7 @@ class Graph:
 
     def __init__(self, repository: Repository, *, actor: str | None = None) -> None:
         self._repository = repository
+        self._reader = Reader(repository.tables)
         self.actor = actor
 
     def __repr__(self) -> str:
@@ -126,6 +134,12 @@ class Graph:
     def commits(self) -> Commits:
         """The history of the graph."""
         return Commits(self._repository)
+
+    @property
+    def maintain(self) -> Maintenance:
+        """What changes how the graph is stored, and never what is in it."""
+        self._check_writable()
+        return Maintenance(self._repository, actor=self.actor)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -200,6 +214,67 @@ class Graph:
         """
         return self._repository.snapshot_of(branch, at)
 
+    def query(
+        self,
+        source: QuerySource,
+        name: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        snapshot: SnapshotLike | None = None,
+        budget: QueryBudget | None = None,
+    ) -> Result:
+        """Run a read on one snapshot.
+
+        Args:
+            source: the text of a query, or the path of a ``.gq`` file.
+            name: which query, when there are several.
+            params: values by name, without ``$``.
+            branch: the branch to read, as it is now; by default main.
+            snapshot: a moment instead: a snapshot, the id of a commit or a version of the manifest.
+            budget: what the query may use; by default what the environment says.
+
+        Raises:
+            CompileError: the query is wrong; every mistake is told, with its place.
+            InvalidInputError: a parameter is wrong, or the query changes the graph.
+            ResourceLimitError: it would use more rows, bytes or nodes per hop than the budget allows.
+            DeadlineError: it took longer than the budget allows.
+            NotFoundError: there is no such branch, commit or version.
+        """
+        return self._reader.query(
+            source,
+            name,
+            params,
+            find_snapshot=lambda: self._repository.snapshot_of(branch or "main", snapshot),
+            budget=budget,
+            is_named=snapshot is not None,
+        )
+
+    def explain(
+        self,
+        source: QuerySource,
+        name: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        snapshot: SnapshotLike | None = None,
+        budget: QueryBudget | None = None,
+        analyze: bool = False,
+    ) -> Explanation:
+        """How a read is run: its plan, what traversals go by and why, estimates and indexes.
+
+        With ``analyze`` it is run, and each step tells its rows, time, bytes and requests. Raises as ``query``.
+        """
+        seen = self._repository.snapshot_of(branch or "main", snapshot)
+        prepared = self._reader.prepare(source, name, params, seen)
+        execution = self._reader.execution(prepared, seen, budget, is_traced=analyze)
+        row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
+        return make_explanation(prepared.plan, execution, seen.schema.catalog, row_count)
+
+    def stats(self, branch: str = "main") -> GraphStats:
+        """What this handle was asked for and keeps in memory, and how far the indexes of a branch reach."""
+        return graph_stats(self._reader, self._repository.tables, self._repository.snapshot_of(branch))
+
     def table(
         self,
         type_name: str,
@@ -217,7 +292,7 @@ class Graph:
         seen = self._repository.snapshot_of(branch, snapshot)
         target = find_type(seen.schema.tables, type_name)
         if columns is not None:
-            _check_columns(target, columns)
+            check_columns(target, columns)
         tables = self._repository.tables
         rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
         named = None if snapshot is None else seen.commit.id
@@ -240,7 +315,8 @@ class Graph:
         return self._repository.newest().state.head
 
     def close(self) -> None:
-        """Let go of connections; the graph may not be used afterwards."""
+        """Let go of connections and of what is kept in memory; the graph may not be used afterwards."""
+        self._reader.memory.clear()
         self._repository.tables.close()
         self._repository.adapter.close()
 
@@ -249,34 +325,6 @@ class Graph:
             raise ReadOnlyError(
                 f"{self.uri} was opened for reading.", uri=self.uri, help='Open it with mode="rw" to change it.'
             )
-
-
-class Commits:
-    """The commits of a graph."""
-
-    def __init__(self, repository: Repository) -> None:
-        self._repository = repository
-
-    def list(self, branch: str = "main", *, actor: str | None = None, limit: int | None = None) -> list[Commit]:
-        """What led to the newest state of a branch, newest first.
-
-        Args:
-            branch: the branch.
-            actor: only commits of this actor.
-            limit: at most so many.
-        """
-        if limit is not None and limit < 0:
-            raise InvalidInputError(f"{limit} is no number of commits.", help="Give 0 or more, or leave it out.")
-        found = (each for each in self._repository.newest(branch).commits() if actor in (None, each.actor))
-        return [each for _, each in zip(range(limit), found, strict=False)] if limit is not None else [*found]
-
-    def show(self, commit_id: str) -> Commit:
-        """The commit of this id.
-
-        Raises:
-            NotFoundError: there is none.
-        """
-        return self._repository.find_commit(commit_id)
 
 
 class Schema:
@@ -336,19 +384,3 @@ def _is_unicode(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _check_columns(target: TypeTable, columns: Sequence[str]) -> None:
-    wrong = None
-    if isinstance(columns, str):
-        wrong = f"{columns!r} is no list of columns"
-    elif missing := [each for each in columns if each not in target.schema.names]:
-        wrong = f"{target.name} has no column {missing[0]!r}"
-    elif len(set(columns)) < len(columns):
-        wrong = "A column was asked for twice"
-    if wrong is not None:
-        raise InvalidInputError(
-            f"{wrong}.",
-            help=f"The columns of {target.name} are: {', '.join(target.schema.names)}.",
-            details={"type": target.key},
-        )

@@ -54,6 +54,27 @@ def find_type(declared: Mapping[str, TypeTable], name: str) -> TypeTable:
     return found[0]
 
 
+def check_columns(target: TypeTable, columns: Sequence[str]) -> None:
+    """Raise unless these are columns of a type, each named once.
+
+    Raises:
+        InvalidInputError: they are not.
+    """
+    wrong = None
+    if isinstance(columns, str):
+        wrong = f"{columns!r} is no list of columns"
+    elif missing := [each for each in columns if each not in target.schema.names]:
+        wrong = f"{target.name} has no column {missing[0]!r}"
+    elif len(set(columns)) < len(columns):
+        wrong = "A column was asked for twice"
+    if wrong is not None:
+        raise InvalidInputError(
+            f"{wrong}.",
+            help=f"The columns of {target.name} are: {', '.join(target.schema.names)}.",
+            details={"type": target.key},
+        )
+
+
 def _types_of(declared: Mapping[str, TypeTable], name: str) -> list[TypeTable]:
     keys = (name,) if ":" in name else tuple(f"{kind}:{name}" for kind in _KINDS)
     found = [declared[key] for key in keys if key in declared]

@@ -11,13 +11,13 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from omnigraph.errors import InvalidInputError
 from omnigraph.lang.dates import parse_date, parse_datetime
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.query.checked import CheckedParameter, CheckedQuery, ConstantValue
+from omnigraph.query.checked import CheckedParameter, ConstantValue
 from omnigraph.query.values import INTEGER_RANGES, fits_f32
 
 _DECIMAL: Final = re.compile(r"[+-]?[0-9]{1,40}")
@@ -31,7 +31,17 @@ class _Misfit(Exception):  # noqa: N818 - a signal within this module
     """A value is not of the declared type; the text says more than that, if there is more."""
 
 
-def bind_parameters(query: CheckedQuery, given: Mapping[str, Any] | None) -> dict[str, ConstantValue]:
+class Declares(Protocol):
+    """What declares parameters: a checked query, or the plan of one."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def parameters(self) -> tuple[CheckedParameter, ...]: ...
+
+
+def bind_parameters(query: Declares, given: Mapping[str, Any] | None) -> dict[str, ConstantValue]:
     """The value of every declared parameter, in the order of declaration.
 
     Args:
@@ -82,7 +92,7 @@ def _bind_one(parameter: CheckedParameter, values: Mapping[str, Any]) -> Constan
         raise _Misfit(f"${name} expects {declared}, got {_shown(value)}{reason}") from None
 
 
-def _find_undeclared(query: CheckedQuery, values: Mapping[str, Any]) -> list[dict[str, str]]:
+def _find_undeclared(query: Declares, values: Mapping[str, Any]) -> list[dict[str, str]]:
     names = [each.name for each in query.parameters]
     problems = []
     for key in values:

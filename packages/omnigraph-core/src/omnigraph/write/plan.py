@@ -28,6 +28,7 @@ class WriterKind(StrEnum):
     """Which verb a plan belongs to."""
 
     LOAD = "load"
+    ENSURE_INDICES = "ensure_indices"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

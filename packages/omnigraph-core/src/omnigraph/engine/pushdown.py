@@ -1,0 +1,153 @@
+"""The one encoder: typed conditions become a filter that storage runs, built of values and never of text.
+
+A literal takes the type of its column only when nothing is lost; a condition for which that does not hold stays with
+the engine, and so does every condition that storage would judge differently:
+
+    floats               storage tells -0.0 from 0.0 and puts NaN above all numbers; its verdict is used as a first
+                         sieve, and the engine judges again
+    unsigned, DateTime   the filters of Arrow cannot carry them to Lance
+    lists, text          membership and search are the engine's
+
+What is pushed and what is left must both hold, and together say what the conditions say.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, eq, ge, gt, le, lt, ne
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.engine.execution import Execution
+from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.plan.ir import Predicate
+from omnigraph.query.ast import Operator
+from omnigraph.query.checked import Comparison, Constant, CurrentTime, Given, ParameterRef, PropertyMatch, PropertyRef
+
+_COMPARE: Final[Mapping[Operator, Callable[[Any, Any], Any]]] = {
+    Operator.EQ: eq,
+    Operator.NE: ne,
+    Operator.LT: lt,
+    Operator.LE: le,
+    Operator.GT: gt,
+    Operator.GE: ge,
+}
+_MIRRORED: Final = {
+    Operator.EQ: Operator.EQ,
+    Operator.NE: Operator.NE,
+    Operator.LT: Operator.GT,
+    Operator.LE: Operator.GE,
+    Operator.GT: Operator.LT,
+    Operator.GE: Operator.LE,
+}
+_INTEGERS: Final = {Scalar.I32: (pa.int32(), 31), Scalar.I64: (pa.int64(), 63)}
+_GIVEN: Final = (Constant, ParameterRef, CurrentTime)
+_LAST_BEFORE_SURROGATES, _FIRST_AFTER, _LAST = 0xD7FF, 0xE000, 0x10FFFF
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """A condition on one property and a value that is the same for every row."""
+
+    field: PropertyRef
+    operator: Operator
+    value: Given
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pushed:
+    """Conditions, taken apart by who judges them.
+
+    Attributes:
+        expression: what storage sieves by; None for everything.
+        residual: what the engine still has to judge, on what storage gives.
+        columns: the properties that ``expression`` is about.
+    """
+
+    expression: pc.Expression | None
+    residual: tuple[Predicate, ...]
+    columns: tuple[str, ...] = ()
+
+
+def push_down(predicates: Sequence[Predicate], execution: Execution) -> Pushed:
+    """What of these conditions, all on one variable, storage can judge."""
+    parts: list[pc.Expression] = []
+    residual: list[Predicate] = []
+    columns: list[str] = []
+    for each in predicates:
+        fixed = as_fixed(each)
+        encoded = None if fixed is None else _encode(fixed, execution)
+        if fixed is None or encoded is None:
+            residual.append(each)
+            continue
+        parts.append(encoded)
+        columns.append(fixed.field.property)
+        if fixed.field.type.scalar.is_float:
+            residual.append(each)
+    return Pushed(
+        expression=reduce(and_, parts) if parts else None,
+        residual=tuple(residual),
+        columns=tuple(dict.fromkeys(columns)),
+    )
+
+
+def as_fixed(predicate: Predicate) -> Fixed | None:
+    """The condition as property, operator, value; None when it is of another form."""
+    match predicate:
+        case PropertyMatch() if not predicate.is_membership:
+            return Fixed(predicate.field, Operator.EQ, predicate.value)
+        case Comparison(PropertyRef() as field, operator, right) if isinstance(right, _GIVEN):
+            return Fixed(field, operator, right)
+        case Comparison(left, operator, PropertyRef() as field) if isinstance(left, _GIVEN) and operator in _MIRRORED:
+            return Fixed(field, _MIRRORED[operator], left)
+        case _:
+            return None
+
+
+def _encode(fixed: Fixed, execution: Execution) -> pc.Expression | None:
+    value = execution.given(fixed.value)
+    if value is None or fixed.field.type.is_list:
+        return None
+    column = pc.field(fixed.field.property)
+    if fixed.operator is Operator.STARTS_WITH:
+        return _prefix(column, value) if isinstance(value, str) else None
+    compare = _COMPARE.get(fixed.operator)
+    literal = lossless(value, fixed.field.type)
+    return None if compare is None or literal is None else compare(column, literal)
+
+
+def lossless(value: object, column: ValueType) -> pa.Scalar | None:
+    """A value as a literal of the column's type; None when storage would not compare it as the language does."""
+    scalar = column.scalar
+    if scalar is Scalar.STRING and isinstance(value, str):
+        return pa.scalar(value, pa.string())
+    if scalar is Scalar.BOOL and isinstance(value, bool):
+        return pa.scalar(value, pa.bool_())
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if scalar is Scalar.DATE and isinstance(value, int):
+        return pa.scalar(value, pa.int32()).cast(pa.date32())
+    if scalar in _INTEGERS:
+        kind, bits = _INTEGERS[scalar]
+        fits = math.isfinite(value) and value == int(value) and -(2**bits) <= value < 2**bits
+        return pa.scalar(int(value), kind) if fits else None
+    if scalar.is_float and math.isfinite(value) and value != 0 and float(value) == value:
+        kind = pa.float32() if scalar is Scalar.F32 else pa.float64()
+        return pa.scalar(float(value), kind)
+    return None
+
+
+def _prefix(column: pc.Expression, prefix: str) -> pc.Expression | None:
+    """Texts that begin so are those from the prefix up to, and without, the next text of its length."""
+    if not prefix:
+        return None
+    last = ord(prefix[-1])
+    if last == _LAST:
+        return column >= pa.scalar(prefix)
+    after = prefix[:-1] + chr(_FIRST_AFTER if last == _LAST_BEFORE_SURROGATES else last + 1)
+    return (column >= pa.scalar(prefix)) & (column < pa.scalar(after))

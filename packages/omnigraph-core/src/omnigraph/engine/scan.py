@@ -1,0 +1,136 @@
+"""``NodeScan``: the nodes of a type for which conditions hold, by ascending id.
+
+Where the type is held in memory, conditions are judged there; one that names a whole key is answered by a look-up.
+Otherwise storage sieves by what can be pushed down, only the columns that somebody reads come back, and the engine
+judges the rest batch by batch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.entities import ABSENT, Entities, HeldRows, Positions
+from omnigraph.engine.execution import Execution, label
+from omnigraph.engine.frame import Bound, Frame
+from omnigraph.engine.images import LARGE, Image
+from omnigraph.engine.predicates import holds
+from omnigraph.engine.pushdown import Pushed, as_fixed, lossless, push_down
+from omnigraph.history.schemas import TypeTable
+from omnigraph.lang.types import Scalar
+from omnigraph.plan.ir import NodeScan, Predicate
+from omnigraph.plan.tree import properties_of
+from omnigraph.query.ast import Operator
+from omnigraph.schema.ids import KeyValue, spell_id
+
+_SPELLED: Final = frozenset(
+    {Scalar.STRING, Scalar.I32, Scalar.I64, Scalar.U32, Scalar.U64, Scalar.DATE, Scalar.DATETIME}
+)
+"""Key types whose values have one spelling that a given value tells; floats may be equal and spelled differently."""
+
+
+def scan_nodes(operator: NodeScan, execution: Execution) -> Frame:
+    """One row per node, in the order of ids."""
+    target = execution.source.schema.node(operator.type_name)
+    node_id = _named_id(target, operator.predicates, execution)
+    columns = _columns(operator.columns, operator.predicates)
+    is_selective = node_id is not None or _is_indexed(operator, execution)
+    image = execution.source.image(target.key, columns=columns, is_selective=is_selective)
+    if image is not None:
+        execution.note(operator, read="from memory")
+        return _scan_image(operator, image, node_id, execution)
+    return _scan_stored(operator, target, execution)
+
+
+def _scan_image(operator: NodeScan, image: Image, node_id: str | None, execution: Execution) -> Frame:
+    positions: Positions
+    if node_id is None:
+        positions = np.arange(len(image), dtype=np.int64)
+    else:
+        found = image.find_one(node_id)
+        positions = np.array([] if found == ABSENT else [found], dtype=np.int64)
+    frame = _frame(operator.variable, image, positions)
+    return frame.filter(holds(operator.predicates, frame, execution)) if operator.predicates else frame
+
+
+def _scan_stored(operator: NodeScan, target: TypeTable, execution: Execution) -> Frame:
+    pushed = push_down(operator.predicates, execution)
+    wanted = _columns(operator.columns, pushed.residual)
+    execution.note(operator, read="from storage", filter=_told(operator, target, pushed, execution))
+    name, spending = label(operator), execution.spending
+    kept: list[pa.Table] = []
+    rows = size = 0
+    source = execution.source
+    with source.tables.read(source.handle(target.key), columns=wanted, predicate=pushed.expression) as reader:
+        for batch in reader:
+            found = pa.Table.from_batches([batch])
+            if pushed.residual:
+                found = _judged(operator.variable, target.key, found, pushed.residual, execution)
+            rows, size = rows + found.num_rows, size + found.nbytes
+            spending.check_rows(name, rows)
+            spending.check_bytes(name, size)
+            kept.append(found)
+        schema = reader.schema
+    entities = HeldRows(target.key, pa.concat_tables(kept) if kept else schema.empty_table())
+    return _frame(operator.variable, entities, np.arange(len(entities), dtype=np.int64))
+
+
+def _judged(variable: str, key: str, rows: pa.Table, predicates: Sequence[Predicate], execution: Execution) -> pa.Table:
+    entities = HeldRows(key, rows)
+    everything = np.arange(len(entities), dtype=np.int64)
+    mask = holds(predicates, _frame(variable, entities, everything), execution)
+    return entities.rows.filter(pa.array(mask))
+
+
+def _frame(variable: str, entities: Entities, positions: Positions) -> Frame:
+    return Frame(row_count=len(positions), bound={variable: Bound(entities, positions)})
+
+
+def _columns(wanted: Sequence[str], judged_by: Sequence[Predicate]) -> list[str]:
+    judged = (ref.property for each in judged_by for ref in properties_of(each))
+    return list(dict.fromkeys(("id", *wanted, *judged)))
+
+
+def _named_id(target: TypeTable, predicates: Sequence[Predicate], execution: Execution) -> str | None:
+    """The id that conditions name by saying the whole key; None when they do not."""
+    fixed = {each.field.property: each for each in map(as_fixed, predicates) if each and each.operator is Operator.EQ}
+    if not target.key_columns or not fixed.keys() >= set(target.key_columns):
+        return None
+    members: list[tuple[KeyValue, object]] = []
+    for name in target.key_columns:
+        declared = fixed[name].field.type
+        value = execution.given(fixed[name].value)
+        if declared.scalar not in _SPELLED or isinstance(value, bool) or not isinstance(value, str | int):
+            return None
+        members.append((value, declared))
+    return spell_id(members)  # type: ignore[arg-type]  # the loop saw to it
+
+
+def _is_indexed(operator: NodeScan, execution: Execution) -> bool:
+    """Whether storage can find the rows of an equality without reading the type; a small type is read anyway."""
+    source = execution.source
+    key = source.schema.node(operator.type_name).key
+    if source.row_count(key) <= LARGE:
+        return False
+    for each in map(as_fixed, operator.predicates):
+        if each is None or each.operator is not Operator.EQ:
+            continue
+        value = execution.given(each.value)
+        if value is not None and lossless(value, each.field.type) is None:
+            continue
+        covered = source.coverage(key, each.field.property, "btree")
+        if covered is not None and covered.uncovered_rows <= covered.covered_rows:
+            return True
+    return False
+
+
+def _told(operator: NodeScan, target: TypeTable, pushed: Pushed, execution: Execution) -> str:
+    """How storage finds the rows, for who asked to see it."""
+    if pushed.expression is None:
+        return "reads every node"
+    coverages = {name: execution.source.coverage(target.key, name, "btree") for name in pushed.columns}
+    used = [name for name, each in coverages.items() if each is not None and each.covered_rows]
+    return f"by the index on {', '.join(used)}" if used else f"sieved by {', '.join(pushed.columns)}, no index"

@@ -1,0 +1,35 @@
+"""``Commits``: the history of a graph as users ask for it."""
+
+from __future__ import annotations
+
+from omnigraph.errors import InvalidInputError
+from omnigraph.history.commits import Commit
+from omnigraph.history.repository import Repository
+
+
+class Commits:
+    """The commits of a graph."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def list(self, branch: str = "main", *, actor: str | None = None, limit: int | None = None) -> list[Commit]:
+        """What led to the newest state of a branch, newest first.
+
+        Args:
+            branch: the branch.
+            actor: only commits of this actor.
+            limit: at most so many.
+        """
+        if limit is not None and limit < 0:
+            raise InvalidInputError(f"{limit} is no number of commits.", help="Give 0 or more, or leave it out.")
+        found = (each for each in self._repository.newest(branch).commits() if actor in (None, each.actor))
+        return [each for _, each in zip(range(limit), found, strict=False)] if limit is not None else [*found]
+
+    def show(self, commit_id: str) -> Commit:
+        """The commit of this id.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return self._repository.find_commit(commit_id)

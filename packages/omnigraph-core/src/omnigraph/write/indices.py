@@ -1,0 +1,172 @@
+"""``ensure_indices``: every declared index exists and covers every row; one commit for all of them, or none.
+
+    declared ── minus what covers already ──> staged builds ── publish (maintenance) ──> IndexReport
+
+An index changes no row, so this write conflicts with nobody's: when data moved meanwhile it is prepared again on the
+newer state. What cannot be built yet is reported with the reason and is not an error.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from omnigraph.history.commits import Commit, CommitKind
+from omnigraph.history.declared_indexes import VECTOR, declared_indexes
+from omnigraph.history.log import ManifestLog
+from omnigraph.history.repository import Repository
+from omnigraph.history.schemas import TypeTable
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.ulids import new_ulid
+from omnigraph.tables.interface import IndexSpec, SnapshotHandle
+from omnigraph.write.attempts import run_write
+from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuiltIndex:
+    """An index that was built, or extended to the rows that it did not cover.
+
+    Attributes:
+        type_key: such as ``node:Film``.
+        rows: that it covers now and did not before.
+    """
+
+    type_key: str
+    property: str
+    kind: str
+    rows: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type_key, "property": self.property, "kind": self.kind, "rows": self.rows}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingIndex:
+    """An index that is declared and cannot be built yet."""
+
+    type_key: str
+    property: str
+    kind: str
+    reason: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"type": self.type_key, "property": self.property, "kind": self.kind, "reason": self.reason}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexReport:
+    """What ``ensure_indices`` did.
+
+    Attributes:
+        commit: None when there was nothing to do, and nothing was written.
+    """
+
+    branch: str
+    built: tuple[BuiltIndex, ...]
+    pending: tuple[PendingIndex, ...]
+    commit: Commit | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form that the command line prints."""
+        return {
+            "branch": self.branch,
+            "built": [each.to_dict() for each in self.built],
+            "pending": [each.to_dict() for each in self.pending],
+            "commit": None if self.commit is None else self.commit.to_dict(),
+        }
+
+
+class _NothingToDoError(Exception):
+    """Every index that can be built covers every row."""
+
+
+@dataclass(slots=True)
+class _Work:
+    """What one preparation found, for the report."""
+
+    built: list[BuiltIndex]
+    pending: list[PendingIndex]
+
+
+def ensure_indices(repository: Repository, branch: str, *, actor: str | None = None) -> IndexReport:
+    """Build what is declared and missing, and extend what does not cover every row.
+
+    Raises:
+        ConflictError: others kept publishing first until the deadline passed.
+        NotFoundError: there is no such branch.
+        ReadOnlyError: the graph was opened for reading.
+        OutcomeUnknownError, StorageError: as ``publish``.
+    """
+    intent = CommitIntent(id=new_ulid(), kind=CommitKind.MAINTENANCE, actor=actor, created_at=datetime.now(UTC))
+    work = _Work([], [])
+    effects: tuple[TableEffect, ...] = ()
+
+    def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
+        nonlocal effects
+        work.built, work.pending = [], []
+        effects = tuple(_effects(repository, snapshot, work))
+        if not effects:
+            # Said of the newest state, or not at all: what is remembered may be older than the rows in question.
+            raise _NothingToDoError
+        return PublishPlan(
+            operation_id=new_ulid(),
+            writer=WriterKind.ENSURE_INDICES,
+            intent=intent,
+            base=log,
+            read_set=ReadSet(
+                pins={each.target.key: each.pin for each in effects},
+                schema_digest=snapshot.schema.digest,
+                incarnation=log.branch.incarnation,
+            ),
+            effects=effects,
+        )
+
+    repository.newest(branch)
+    try:
+        published = run_write(repository, branch, prepare, is_strict=False)
+    except _NothingToDoError:
+        return IndexReport(branch=branch, built=(), pending=tuple(work.pending), commit=None)
+    for each in effects:
+        # No row moved, so what is known of the old version holds for the new one.
+        pin = published.log.state.entries[each.target.key].pin
+        repository.warm.carry_over(each.pin, pin, each.target.schema.empty_table(), replaces=False)
+    return IndexReport(branch=branch, built=tuple(work.built), pending=tuple(work.pending), commit=published.commit)
+
+
+def _effects(repository: Repository, snapshot: Snapshot, work: _Work) -> list[TableEffect]:
+    effects = []
+    for _, target in sorted(snapshot.schema.tables.items()):
+        entry = snapshot.entry(target)
+        if entry.row_count == 0:
+            continue
+        handle = repository.tables.open_at(entry.pin)
+        specs = _missing(repository, target, handle, entry.row_count, work)
+        staged = repository.tables.stage_indexes(handle, specs) if specs else None
+        if staged is not None:
+            effects.append(TableEffect(target=target, pin=entry.pin, staged=(staged,)))
+    return effects
+
+
+def _missing(
+    repository: Repository, target: TypeTable, handle: SnapshotHandle, row_count: int, work: _Work
+) -> list[IndexSpec]:
+    """The declared indexes that do not cover every row, and can."""
+    coverages = {each.spec.name: each for each in repository.tables.coverage(handle)}
+    missing = []
+    for spec in declared_indexes(target):
+        covered = coverages.get(spec.name)
+        uncovered = row_count if covered is None else covered.uncovered_rows
+        if uncovered == 0:
+            continue
+        if spec.kind == VECTOR and repository.tables.count_vectors(handle, spec.column) == 0:
+            if covered is None:
+                reason = "no non-null vectors to train on yet"
+                work.pending.append(
+                    PendingIndex(type_key=target.key, property=spec.column, kind=spec.kind, reason=reason)
+                )
+            continue
+        missing.append(spec)
+        work.built.append(BuiltIndex(type_key=target.key, property=spec.column, kind=spec.kind, rows=uncovered))
+    return missing

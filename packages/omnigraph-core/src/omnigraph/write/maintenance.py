@@ -1,0 +1,25 @@
+"""``Maintenance``: the verbs that change how a graph is stored and never what is in it."""
+
+from __future__ import annotations
+
+from omnigraph.history.repository import Repository
+from omnigraph.write.indices import IndexReport, ensure_indices
+
+
+class Maintenance:
+    """Maintenance of one open graph."""
+
+    def __init__(self, repository: Repository, *, actor: str | None = None) -> None:
+        self._repository = repository
+        self._actor = actor
+
+    def ensure_indices(self, branch: str = "main") -> IndexReport:
+        """Build every index that the schema declares and that is missing or does not cover every row.
+
+        One commit for all of them; none when there is nothing to do. Reads are right without it, and slower.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            ReadOnlyError: the graph was opened for reading.
+        """
+        return ensure_indices(self._repository, branch, actor=self._actor)
