@@ -51,3 +51,30 @@ FOLLOWS = (
 )
 EDGES = (*DIRECTED, *RENTED, *FOLLOWS)
 EVERYTHING = "\n".join((*NODES, *EDGES))
+
+EARLY = "\n".join((NODES[0], NODES[2], NODES[3], NODES[4], RENTED[0], RENTED[2], FOLLOWS[0], FOLLOWS[3]))
+LATE = "\n".join((NODES[1], NODES[5], *DIRECTED, RENTED[1], FOLLOWS[1], FOLLOWS[2]))
+"""The same records in two loads, between which indexes can be built."""
+
+PLOTS = (
+    (
+        '{"type":"Film","data":{"code":"AA-1","title":"River","genre":"docu","added":0,"stars":2.0,'
+        '"plot":"The river and the old stone","plotVec":[1,0,0,0]}}'
+    ),
+    (
+        '{"type":"Film","data":{"code":"AA-2","title":"Gold","genre":"drama","added":0,"stars":4.0,'
+        '"plot":"Gold, gold: a river of gold","plotVec":[0,1,0,0]}}'
+    ),
+    (
+        '{"type":"Film","data":{"code":"AA-3","title":"Salt","genre":"drama","added":0,'
+        '"plot":"Salt houses at the Café","plotVec":[1,1,0,0]}}'
+    ),
+    '{"type":"Film","data":{"code":"AA-4","title":"Twin","genre":"docu","added":0,"stars":1.0,"plotVec":[1,1,0,0]}}',
+    '{"type":"Film","data":{"code":"AA-5","title":"Stone","genre":"docu","added":0,"plot":"stone"}}',
+    '{"type":"Person","data":{"handle":"ann"}}',
+    '{"type":"Person","data":{"handle":"bo"}}',
+    '{"edge":"Rented","from":"ann","to":"AA-1"}',
+    '{"edge":"Rented","from":"ann","to":"AA-3"}',
+    '{"edge":"Rented","from":"bo","to":"AA-2"}',
+)
+"""Films to be searched: one has no plot, one no vector, and two have the same one."""

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from omnigraph import graph as front
+from omnigraph.engine.result import Result
 from omnigraph.errors import AlreadyExistsError, ConstraintError, InvalidInputError, NotFoundError, StorageError
 from omnigraph.graph import Graph, Schema
 from omnigraph.history.repository import Repository
@@ -19,8 +20,10 @@ from omnigraph.testing import GraphContract, GraphPlace
 from omnigraph.testing.faults import FailpointError
 from omnigraph.testing.graph_contract.clauses import SEED
 from omnigraph.write import publish
+from omnigraph.write.maintenance import Maintenance
 
-_init, _open, _load, _export = front.init, front.open, Graph.load, Graph.export
+_init, _open, _load, _export, _query = front.init, front.open, Graph.load, Graph.export, Graph.query
+_ensure_indices = Maintenance.ensure_indices
 
 Patch = pytest.MonkeyPatch
 
@@ -146,6 +149,30 @@ def read_sets_are_not_checked(patch: Patch) -> None:
     patch.setattr(publish, "check_read_set", lambda *arguments: None)
 
 
+def query_drops_a_row(patch: Patch) -> None:
+    def query(self: Graph, source: Any, name: str | None = None, **options: Any) -> Any:
+        found = _query(self, source, name, **options)
+        table = found.to_arrow()
+        return Result(table.slice(0, max(table.num_rows - 1, 0)), branch=found.branch, commit_id=found.commit_id)
+
+    patch.setattr(Graph, "query", query)
+
+
+def query_reads_the_present(patch: Patch) -> None:
+    def query(self: Graph, source: Any, name: str | None = None, *, snapshot: Any = None, **options: Any) -> Any:
+        return _query(self, source, name, **options)
+
+    patch.setattr(Graph, "query", query)
+
+
+def indexes_are_built_again_and_again(patch: Patch) -> None:
+    def ensure_indices(self: Maintenance, branch: str = "main") -> Any:
+        _load(Graph(self._repository), [], "append")
+        return _ensure_indices(self, branch)
+
+    patch.setattr(Maintenance, "ensure_indices", ensure_indices)
+
+
 BREAKS: dict[str, Callable[[Patch], None]] = {
     "init opens what is there": init_opens_what_is_there,
     "init loads something": init_loads_something,
@@ -166,6 +193,9 @@ BREAKS: dict[str, Callable[[Patch], None]] = {
     "the past is the present": the_past_is_the_present,
     "handles do not look again": handles_do_not_look_again,
     "read sets are not checked": read_sets_are_not_checked,
+    "query drops a row": query_drops_a_row,
+    "query reads the present": query_reads_the_present,
+    "indexes are built again and again": indexes_are_built_again_and_again,
 }
 
 

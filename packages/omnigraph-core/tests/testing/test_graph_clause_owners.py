@@ -46,6 +46,12 @@ OWNERS: dict[str, set[str]] = {
         "test_one_key_that_two_writers_append_is_stored_once",
         "test_an_edge_never_outlives_its_end",
     },
+    "query drops a row": {
+        "test_queries_give_what_the_model_gives",
+        "test_searches_give_what_the_model_gives_with_and_without_indexes",
+    },
+    "query reads the present": {"test_a_query_reads_one_commit_and_names_it"},
+    "indexes are built again and again": {"test_indexes_are_one_commit_and_change_no_row"},
 }
 """What each break of broken_graph.py must turn red."""
 

@@ -1,4 +1,4 @@
-"""For whoever tests against OmniGraph: the contracts, faults, races, a model of a graph, and real S3 servers.
+"""For whoever tests against OmniGraph: the contracts, faults, races, models of graphs and queries, and real S3 servers.
 
 Names are loaded when first used: pytest imports this package in every run of every environment that has core.
 """
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.testing.graph_contract import GraphContract, GraphPlace, GraphProcessContract, graph_contract_for
     from omnigraph.testing.invariants import assert_graph_is_whole
     from omnigraph.testing.model import ModelGraph
+    from omnigraph.testing.query_model import QueryModel
     from omnigraph.testing.storage_contract import (
         AtomicRenameContract,
         SharedBetweenProcessesContract,
@@ -33,6 +34,7 @@ _HOME = {
     "GraphPlace": "graph_contract",
     "GraphProcessContract": "graph_contract",
     "ModelGraph": "model",
+    "QueryModel": "query_model",
     "SharedBetweenProcessesContract": "storage_contract",
     "StorageAdapterContract": "storage_contract",
     "StorageRaceContract": "storage_contract",
@@ -53,6 +55,7 @@ __all__ = [
     "GraphPlace",
     "GraphProcessContract",
     "ModelGraph",
+    "QueryModel",
     "SharedBetweenProcessesContract",
     "StorageAdapterContract",
     "StorageRaceContract",

@@ -101,9 +101,9 @@ class ModelGraph:
         derived = _key_id(owner, values) if isinstance(owner, NodeType) else None
         if derived is not None and given not in (None, derived):
             raise ModelRefusalError(f"id {given!r} is not that of the key")
-        identifier = derived or given
+        identifier = given if derived is None else derived
         row = ModelRow(
-            id=identifier or f"{FRESH}{next(self._fresh)}",
+            id=f"{FRESH}{next(self._fresh)}" if identifier is None else identifier,
             values=values,
             source=record.get("from"),
             target=record.get("to"),

@@ -18,9 +18,10 @@ from omnigraph.testing.graph_contract.faults import FaultClauses
 from omnigraph.testing.graph_contract.lifecycle import LifecycleClauses
 from omnigraph.testing.graph_contract.loads import LoadClauses
 from omnigraph.testing.graph_contract.races import GraphProcessContract, RaceClauses
+from omnigraph.testing.graph_contract.reads import ReadClauses
 
 
-class GraphContract(LifecycleClauses, LoadClauses, RaceClauses, FaultClauses):
+class GraphContract(LifecycleClauses, LoadClauses, ReadClauses, RaceClauses, FaultClauses):
     """Every clause that is required of every backend."""
 
 
