@@ -9,6 +9,7 @@ Run it with: tox run -e demo
 
 from __future__ import annotations
 
+import json
 import shlex
 import subprocess
 import sys
@@ -75,7 +76,7 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Five promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
+    """Seven promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
     print(f"OmniGraph {omnigraph.__version__}. A film club becomes a graph, in memory, on disk and on an S3 server:")
     print("ministack, a process on this machine.\n")
     with open_places() as places, tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
@@ -87,6 +88,8 @@ def main() -> None:
         show_load(here)
         show_refusal(here)
         show_time_travel(here)
+        show_queries(here)
+        show_search(here, places)
         show_copies(here, places)
         print("\nBelow a graph is storage. Who moves a small object publishes; so all of it rests on a few promises.")
         show_create(places)
@@ -153,6 +156,55 @@ def show_time_travel(folder: Path) -> None:
     print()
     shown = run_omnigraph(folder, 0, "export", "films.omni", "--snapshot", "2", "--type", "SequelOf")
     expect(len(shown.splitlines()) == 1, "the past has other sequels")
+
+
+def show_queries(folder: Path) -> None:
+    """Shapes, what is not there, and counts."""
+    chapter(
+        "One language asks",
+        "Along edges, for what is not there, and counting; each answer is that of one commit.",
+    )
+    shown = ask(folder, "directed_by", '{"who": "jakub.dvorak"}')
+    expect("5 rows" in shown and "The Violin Repairer" in shown, "these are not his films")
+    shown = ask(folder, "overlooked", '{"stars": 4.0}')
+    expect("The Keepers of Lighthouse Ten" in shown, "a film that nobody borrowed is missing")
+    shown = ask(folder, "demand", '{"since": "2025-10-01T00:00:00Z"}')
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        since = sum(row["at"] >= "2025-10-01" for row in graph.table("Rented"))
+        counted = sum(int(line.split("|")[1]) for line in shown.splitlines()[3:])
+        expect(counted == since, f"{counted} loans were counted, and there are {since}")
+
+
+def show_search(folder: Path, places: list[Place]) -> None:
+    """Words and vectors together, with and without indexes, in every place."""
+    chapter(
+        "Search by words and by vectors at once",
+        "The answer must be the same without an index and with one, in memory, on disk and on S3.",
+    )
+    params = {"words": "winter letters", "mood": [0.5, 0.6, 0.3, 0.2]}
+    shown = ask(folder, "evening", json.dumps(params))
+    expect("A Door in the Dike" in shown, "the best film is another one")
+    run_omnigraph(folder, 0, "ensure-indices", "films.omni", "--json", shows=False)
+    queries = folder / "examples" / "films" / "queries.gq"
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        best = graph.query(queries, "evening", params=params).rows()
+        text, schema = "\n".join(graph.export()), graph.schema.text
+    expect(all(row["f.title"] in shown for row in best), "an index changed the answer")
+    for place in places:
+        with omnigraph.init(f"{place.store.root}/search", schema=schema, options=place.store.options) as copy:
+            copy.load(text, "append")
+            must(
+                copy.query(queries, "evening", params=params).rows() == best,
+                place,
+                "the same five films, in the same order",
+                "another answer",
+            )
+
+
+def ask(folder: Path, name: str, params: str) -> str:
+    """Run a query of the film club."""
+    words = ("query", "films.omni", name, "--query", "examples/films/queries.gq", "--params", params)
+    return run_omnigraph(folder, 0, *words)
 
 
 def show_copies(folder: Path, places: list[Place]) -> None:
@@ -306,13 +358,13 @@ def show_migration(folder: Path) -> None:
     count()
 
 
-def run_omnigraph(folder: Path, code: int, *words: str) -> str:
-    """Show a command and what it prints; it must end with this code."""
+def run_omnigraph(folder: Path, code: int, *words: str, shows: bool = True) -> str:
+    """Show a command and, unless that is long, what it prints; it must end with this code."""
     print(f"    $ {shlex.join(['omnigraph', *words])}", flush=True)
     done = subprocess.run([OMNIGRAPH, *words], cwd=folder, capture_output=True, encoding="utf-8", check=False)
     # What it is about to do is said on stderr too, and is on the screen already.
     printed = done.stdout if code == 0 or done.stdout else "".join(done.stderr.splitlines(keepends=True)[1:])
-    print("".join(f"    {line}".rstrip() + "\n" for line in printed.splitlines()), flush=True)
+    print("".join(f"    {line}".rstrip() + "\n" for line in printed.splitlines() if shows), flush=True)
     if done.returncode != code:
         give_up(f"it ended with code {done.returncode} and not {code}: {done.stderr}")
     return printed

@@ -38,6 +38,7 @@ from click.testing import CliRunner
 
 import omnigraph
 from omnigraph import Commit, LoadResult, Result, errors, testing
+from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, OmnigraphError, StorageCondition
 from omnigraph.graph import Commits, Graph
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
@@ -302,7 +303,7 @@ def test_every_hook_is_documented_with_its_exact_arguments():
     assert set(sections(DOCS / "reference" / "hooks.md", 2)) == hooks
 
 
-@pytest.mark.parametrize("record", [StorageBackend, StorageOption])
+@pytest.mark.parametrize("record", [StorageBackend, StorageOption, EmbedderProvider])
 def test_every_field_of_a_record_is_explained(record: type):
     listed = rows(sections(DOCS / "reference" / "hooks.md", 3)[f"Fields of `{record.__name__}`"])
     assert sorted(quoted(row[0])[0] for row in listed) == sorted(inspect.signature(record).parameters)

@@ -36,6 +36,7 @@ def test_the_built_in_backend_is_listed_with_all_its_facts() -> None:
                 "options": [],
             }
         ],
+        "embedders": ["openai-compatible", "openai", "gemini", "mock"],
     }
 
 
@@ -44,10 +45,11 @@ def test_the_text_lists_distribution_schemes_and_capabilities() -> None:
     assert result.exit_code == 0
     lines = result.stdout.splitlines()
     start = lines.index(f"✓ memory  omnigraph-core {CORE}  loaded")
-    assert lines[start + 1 : start + 5] == [
+    assert lines[start + 1 : start + 6] == [
         "    schemes       memory://",
         "    capabilities  atomic_rename, write_if_match",
         "    options       none",
+        "    embedders     openai-compatible, openai, gemini, mock",
         "",
     ]
 

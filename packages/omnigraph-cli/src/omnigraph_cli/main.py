@@ -31,6 +31,7 @@ _EXAMPLES = """\b
 Examples:
   omnigraph init --schema films.pg films.omni
   omnigraph load films.omni --data seed.jsonl --mode append
+  omnigraph query films.omni --query films.gq top_genres
   omnigraph commit list films.omni
   omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq
@@ -81,12 +82,14 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     cls=Program,
     verbs={
         "commit": "omnigraph_cli.commands.commit:commit",
+        "ensure-indices": "omnigraph_cli.commands.ensure_indices:ensure_indices",
         "explain": "omnigraph_cli.commands.explain:explain",
         "export": "omnigraph_cli.commands.export:export",
         "init": "omnigraph_cli.commands.init:init",
         "lint": "omnigraph_cli.commands.lint:lint",
         "load": "omnigraph_cli.commands.load:load",
         "plugins": "omnigraph_cli.commands.plugins:plugins",
+        "query": "omnigraph_cli.commands.query:query",
         "schema": "omnigraph_cli.commands.schema:schema",
         "snapshot": "omnigraph_cli.commands.snapshot:snapshot",
         "storage": "omnigraph_cli.commands.storage:storage",

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph import Commit, LoadResult, Snapshot
+    from omnigraph import Commit, Explanation, IndexReport, LoadResult, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,3 +73,26 @@ class CommitResult:
 
     def to_dict(self) -> dict[str, Any]:
         return {"uri": self.uri, "commit": self.commit.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexedResult:
+    """What was indexed, and what could not be."""
+
+    uri: str
+    report: IndexReport
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.report.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplanationResult:
+    """How a query is run on a graph."""
+
+    uri: str
+    query_path: str
+    explanation: Explanation
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "query_path": self.query_path, **self.explanation.to_dict()}

@@ -11,6 +11,8 @@ from rich.text import Text
 from omnigraph_cli.output.graph_results import (
     CommitResult,
     CommitsResult,
+    ExplanationResult,
+    IndexedResult,
     InitResult,
     LoadedResult,
     SnapshotResult,
@@ -85,6 +87,25 @@ def _(result: CommitResult) -> Iterator[Line]:
     facts |= {name: value for name, value in commit.properties.items() if name not in facts}
     width = 2 + max(map(len, facts))
     yield from (row(name, value, indent=0, width=width) for name, value in facts.items() if value is not None)
+
+
+@lines_of.register
+def _(result: IndexedResult) -> Iterator[Line]:
+    report = result.report
+    for each in report.built:
+        rows = counted(each.rows, "row")
+        yield Line(Text("built   ", GOOD), f"{each.type_key}.{each.property} ({each.kind}), {rows}")
+    for waits in report.pending:
+        yield Line(Text("pending ", DIM), f"{waits.type_key}.{waits.property} ({waits.kind}): {waits.reason}")
+    if report.commit is None:
+        yield Line(Text("nothing to do: ", GOOD), f"every index of {result.uri} covers every row")
+    else:
+        yield Line(Text("commit  ", DIM), report.commit.id)
+
+
+@lines_of.register
+def _(result: ExplanationResult) -> Iterator[Line]:
+    yield from (Line(Text(line)) for line in str(result.explanation).splitlines())
 
 
 def _time_of(commit: Commit) -> str:

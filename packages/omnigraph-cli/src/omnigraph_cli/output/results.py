@@ -105,6 +105,7 @@ class PluginResult:
     Attributes:
         status: ``loaded``, ``disabled``, ``failed`` or ``conflict``.
         reason: why it is not usable; None for a loaded one.
+        embedders: the names of the embedders that it offers.
     """
 
     name: str
@@ -113,6 +114,7 @@ class PluginResult:
     status: str
     reason: str | None
     backends: tuple[BackendResult, ...]
+    embedders: tuple[str, ...]
 
     @classmethod
     def of(cls, info: PluginInfo) -> PluginResult:
@@ -123,6 +125,7 @@ class PluginResult:
             status=str(info.status),
             reason=info.reason,
             backends=tuple(BackendResult.of(backend) for backend in info.backends),
+            embedders=tuple(each.name for each in info.embedders),
         )
 
 

@@ -81,8 +81,9 @@ def _(result: ErrorResult) -> Iterator[Line]:
         # They hold the message and the help, and more.
         yield from _diagnostics_lines(result.diagnostics)
     else:
-        # Records that are wrong come like lines of a compiler; the message would repeat them.
-        problems = result.details.get("problems", ())
+        # Records that are wrong come like lines of a compiler; the message would repeat them. Parameters that are
+        # wrong are few, and the message has all of them.
+        problems = result.details.get("problems", ()) if "counts" in result.details else ()
         yield from problem_lines(problems)
         yield Line(Text("error: ", BAD), problems_summary(result.details) if problems else result.message)
         if result.help:
@@ -121,6 +122,8 @@ def _plugin_lines(plugin: PluginResult) -> Iterator[Line]:
         if len(plugin.backends) > 1:
             yield row("backend", backend.name)
         yield from _backend_lines(backend)
+    if plugin.embedders:
+        yield row("embedders", ", ".join(plugin.embedders))
 
 
 def _backend_lines(backend: BackendResult) -> Iterator[Line]:
