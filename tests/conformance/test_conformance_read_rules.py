@@ -266,7 +266,8 @@ def test_cells_are_json_and_columns_are_arrow(samples: og.Graph):
     assert row == {name: ROWS[0][name] for name in names} | {"half": 0.10000000149011612}
     types = {name: result.to_arrow().schema.field(name).type for name in ("small", "wide", "half", "day", "moment")}
     assert types == {
-        "small": pa.int32(), "wide": pa.uint64(), "half": pa.float32(), "day": pa.date32(), "moment": pa.date64(),
+        "small": pa.int32(), "wide": pa.uint64(), "half": pa.float32(), "day": pa.date32(),
+        "moment": pa.timestamp("ms", tz="UTC"),
     }  # fmt: skip
     empty = samples.query(f'query q() {{ match {{ $s: Sample {{ id_: "-" }} }} return {{ {shown} }} }}')
     assert empty.to_arrow().schema == result.to_arrow().schema

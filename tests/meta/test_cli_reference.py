@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from omnigraph.errors import ErrorKind
 from omnigraph_cli.main import cli
 from omnigraph_cli.reference import SAMPLES, reference_page, steadied
 
-PAGE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+ROOT = Path(__file__).parents[2]
+PAGE = ROOT / "docs" / "reference" / "cli.md"
 EXAMPLES = dict(re.findall(r"^\$ omnigraph (.*)\n(\{\n(?:.*\n)*?\}\n)", PAGE.read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -83,6 +85,20 @@ def test_the_reference_page_shows_a_document_of_every_verb_and_an_error() -> Non
         ["error"],
         ["branch", "commit_id", "internal_schema_version", "manifest_version", "types", "uri"],
         ["branch", "commits", "uri"],
+        ["columns", "graph_commit_id", "query_name", "row_count", "rows", "target"],
+        ["branch", "built", "commit", "pending", "uri"],
+        [
+            "analyzed",
+            "graph_commit_id",
+            "indexes",
+            "missing_indexes",
+            "query_name",
+            "query_path",
+            "row_count",
+            "steps",
+            "target",
+            "uri",
+        ],
     ]
 
 
@@ -92,7 +108,7 @@ def printed_documents(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dic
     with contextlib.chdir(tmp_path_factory.mktemp("page")):
         for name, text in SAMPLES.items():
             Path(name).write_text(text, encoding="utf-8")
-        return {words: steadied(json.loads(CliRunner().invoke(cli, words.split()).stdout)) for words in EXAMPLES}
+        return {words: steadied(json.loads(CliRunner().invoke(cli, shlex.split(words)).stdout)) for words in EXAMPLES}
 
 
 @pytest.mark.parametrize("words", EXAMPLES)
@@ -106,3 +122,30 @@ def test_a_document_on_the_reference_page_is_what_the_command_prints(
         assert shown["plugins"]
         printed["plugins"] = [each for each in printed["plugins"] if each in shown["plugins"]]
     assert printed == shown
+
+
+def test_no_help_text_shows_the_marks_that_it_is_laid_out_by() -> None:
+    assert "\\b" not in PAGE.read_text(encoding="utf-8")
+    assert "\n  jsonl   a line of metadata, then one row per line\n" in PAGE.read_text(encoding="utf-8")
+
+
+def test_the_examples_on_the_films_run_as_they_are_printed(tmp_path: Path) -> None:
+    help_texts = "\n".join(CliRunner().invoke(cli, [*verb, "--help"]).stdout for verb in ([], ["query"], ["explain"]))
+    lines = [line.strip() for line in help_texts.replace("\\\n", "").splitlines()]
+    examples = [shlex.split(line)[1:] for line in lines if line.startswith("omnigraph ") and "examples/films" in line]
+    assert sorted(words[0] for words in examples) == [
+        "explain",
+        "explain",
+        "init",
+        "load",
+        "query",
+        "query",
+        "query",
+        "query",
+    ]
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    with contextlib.chdir(tmp_path):
+        for words in examples:
+            typed = words[: words.index(">")] if ">" in words else words
+            result = CliRunner().invoke(cli, typed)
+            assert (result.exit_code, bool(result.stdout)) == (0, True), (typed, result.output)

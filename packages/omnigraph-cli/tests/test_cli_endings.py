@@ -41,7 +41,10 @@ def test_without_a_verb_the_help_is_shown_and_the_usage_is_wrong(words: list[str
     ("words", "expected"),
     [
         (["plugin"], 'There is no command "plugin". Did you mean "plugins"?'),
-        (["zebra"], 'There is no command "zebra". There are: commit, explain, export, init, lint, load, plugins, '),
+        (
+            ["zebra"],
+            'There is no command "zebra". There are: commit, ensure-indices, explain, export, init, lint, load, ',
+        ),
         (["storage", "chekc"], 'There is no command "chekc". Did you mean "check"?'),
         (["plugins", "one-too-many"], "one-too-many"),
         (["version", "--jsom"], 'There is no option "--jsom". Did you mean "--json"?'),
@@ -65,7 +68,10 @@ def test_wrong_usage_ends_with_2_and_says_what_is_right(words: list[str], expect
     [
         ("lint library.pg", "omnigraph lint --schema FILE [--query FILE] [OPTIONS]"),
         ("lint --schema library.pg loans.gq", "omnigraph lint --schema FILE [--query FILE] [OPTIONS]"),
-        ("explain library.pg loans.gq", "omnigraph explain --schema FILE --query FILE [--name NAME] [OPTIONS]"),
+        (
+            "explain library.pg loans.gq",
+            "omnigraph explain [--schema FILE] [--query FILE | -e TEXT] [OPTIONS] [URI]",
+        ),
         ("schema plan old.pg new.pg", "omnigraph schema plan --from FILE --schema FILE [OPTIONS]"),
     ],
 )

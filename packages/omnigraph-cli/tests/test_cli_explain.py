@@ -58,6 +58,27 @@ def test_the_front_door_of_core_gives_the_same_plan() -> None:
     assert explain(READERS).stdout == omnigraph.explain(READERS, SCHEMA) + "\n"
 
 
+def test_a_query_may_be_given_as_text() -> None:
+    result = CliRunner().invoke(cli, ["explain", "--schema", "library.pg", "-e", READERS])
+    assert (result.exit_code, result.stdout) == (0, explain(READERS).stdout)
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (["--analyze"], "--analyze"),
+        (["--params", "{}"], "--params"),
+        (["--params-file", "p.json"], "--params-file"),
+        (["--branch", "main"], "--branch"),
+        (["--snapshot", "2"], "--snapshot"),
+    ],
+)
+def test_what_is_about_data_needs_a_graph(words: list[str], name: str) -> None:
+    result = explain(READERS, *words)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert f"{name} needs a graph." in result.stderr
+
+
 @pytest.mark.parametrize(
     ("queries", "words", "code"),
     [

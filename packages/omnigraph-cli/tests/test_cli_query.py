@@ -80,6 +80,28 @@ def test_a_query_comes_as_text_from_a_file_or_by_standard_input() -> None:
     assert by_text.stdout == by_pipe.stdout == "m.card\n7\n"
 
 
+def test_a_query_is_named_before_or_by_an_option() -> None:
+    words = ("query", "library.omni", "--query", "loans.gq", "--format", "csv")
+    expected = "b.title,b.pages\nSalt,90\nHarbor,null\n"
+    for name in (["all"], ["--name", "all"], ["all", "--name", "all"]):
+        assert run(*words, *name).stdout == expected
+
+
+@pytest.mark.parametrize("verb", ["query", "explain"])
+def test_diagnostics_name_the_file_of_the_query(verb: str) -> None:
+    Path("wrong.gq").write_text("query q() { match { $m: Membr } return { $m } }")
+    words = (verb, "library.omni", "--query", "wrong.gq")
+    told = run(*words)
+    assert (told.exit_code, "wrong.gq:1:25" in told.stderr, "<query>" in told.stderr) == (3, True, False)
+    document = json.loads(run(*words, "--json").stdout)
+    assert [each["file"] for each in document["error"]["details"]["diagnostics"]] == ["wrong.gq"]
+
+
+def test_a_query_given_as_text_is_never_taken_for_a_file() -> None:
+    Path("one.gq").write_text("query q() { match { $m: Member } return { $m.card } }")
+    assert run("query", "library.omni", "-e", "one.gq").exit_code == 3
+
+
 def test_parameters_come_from_a_file_too() -> None:
     Path("params.json").write_text('{"isbn": "b2"}')
     result = run(
@@ -103,7 +125,8 @@ def test_a_moment_is_read_as_it_was() -> None:
     ("words", "code", "told"),
     [
         (["all"], 2, "--query FILE or by -e TEXT"),
-        (["all", "--query", "loans.gq", "-e", "x"], 2, "--query FILE or by -e TEXT"),
+        (["all", "--query", "loans.gq", "-e", "x"], 2, "Give the query by --query FILE or by -e TEXT, not both."),
+        (["all", "--query", "loans.gq", "--name", "readers"], 2, "NAME is all and --name is readers: give one."),
         (["all", "--query", "loans.gq", "--branch", "main", "--snapshot", "2"], 2, "not both"),
         (["--query", "loans.gq"], 3, "all, forget, readers"),
         (["alll", "--query", "loans.gq"], 3, "did you mean"),
@@ -155,6 +178,22 @@ def test_explain_needs_a_graph_or_a_schema() -> None:
     Path("library.pg").write_text(SCHEMA)
     assert run("explain", "--query", "loans.gq").exit_code == 2
     assert run("explain", "library.omni", "--schema", "library.pg", "--query", "loans.gq").exit_code == 2
+
+
+def test_explain_needs_no_values_unless_it_runs_the_query() -> None:
+    words = ("explain", "library.omni", "--query", "loans.gq", "--name", "readers")
+    assert run(*words).exit_code == 0
+    told = run(*words, "--analyze")
+    assert (told.exit_code, "parameter 'isbn' not provided" in told.stderr) == (3, True)
+
+
+def test_explain_takes_a_query_as_text() -> None:
+    text = 'query q() { match { $b: Book  $b.title = "Salt" } return { $b.pages } }'
+    told = run("explain", "library.omni", "-e", text)
+    assert told.exit_code == 0
+    assert "-- no index on node:Book.title yet; build it: omnigraph ensure-indices" in told.stdout.splitlines()
+    for words in ([], ["-e", text, "--query", "loans.gq"], ["-e", text, "--branch", "main", "--snapshot", "2"]):
+        assert run("explain", "library.omni", *words).exit_code == 2
 
 
 # ── ensure-indices ───────────────────────────────────────────────────────────────────────────────────────────────────

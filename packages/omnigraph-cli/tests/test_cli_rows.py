@@ -37,6 +37,26 @@ def test_csv_quotes_what_needs_it_and_says_null_and_json() -> None:
     ]
 
 
+def test_csv_tells_the_text_null_from_null() -> None:
+    table = pa.table({"x": ["null", None, "nullable"], "l": pa.array([["null"], None, []], pa.list_(pa.string()))})
+    assert list(row_lines(result(table), "csv")) == ["x,l", '"null","[""null""]"', "null,null", "nullable,[]"]
+
+
+def test_what_is_for_the_eye_holds_no_control_character() -> None:
+    controls = [*range(0x20), 0x7F, *range(0x80, 0xA0)]
+    hostile = "a" + "".join(map(chr, controls)) + "z"
+    written = {code: f"\\x{code:02x}" for code in controls} | {9: "\\t", 10: "\\n", 13: "\\r"}
+    shown = f"a{''.join(written.values())}z"
+    assert list(row_lines(result(pa.table({"x": [hostile]})), "kv"))[2:] == [f"x: {shown}"]
+    for code in controls:
+        rows = pa.table({"x": [f"é{chr(code)}\xa0."]})
+        assert list(row_lines(result(rows), "table"))[3:] == [f"é{written[code]}\xa0."]
+    # JSON spells only some of them by itself.
+    lists = pa.table({"x": pa.array([["\x7f", "\x9b31m"]], pa.list_(pa.string()))})
+    for shape in ("kv", "table"):
+        assert list(row_lines(result(lists), shape))[-1].endswith('["\\x7f","\\x9b31m"]')
+
+
 def test_jsonl_has_a_line_of_metadata_and_a_line_per_row() -> None:
     head, *rows = [json.loads(line) for line in row_lines(result(ROWS), "jsonl")]
     assert head == {
@@ -44,6 +64,8 @@ def test_jsonl_has_a_line_of_metadata_and_a_line_per_row() -> None:
         "query_name": "q",
         "target": {"branch": "main", "snapshot": None},
         "row_count": 4,
+        "columns": ["f.title", "n", "tags"],
+        "graph_commit_id": "c",
     }
     assert rows[1] == {"f.title": "Har,bor", "n": 2**63 - 1, "tags": []}
 

@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import omnigraph as og
-from omnigraph.engine import postings, spans
+from omnigraph.engine import postings, predicates, spans
 from omnigraph.errors import (
     CheckError,
     CompileError,
@@ -26,6 +26,7 @@ from omnigraph.errors import (
     ResourceLimitError,
 )
 from omnigraph.history.ulids import new_ulid
+from omnigraph.lang import SourceText
 
 SCHEMA = """
 node Person { name: String @key  age: I64? @index  bio: String? @index }
@@ -178,7 +179,7 @@ def test_explain_runs_nothing_and_foresees_the_traversal(graph: og.Graph) -> Non
     assert explained.row_count is None
     expand = next(each for each in explained.steps if each.operator.startswith("Expand"))
     assert (expand.facts["traversal"], bool(expand.facts["reason"]), expand.measures) == ("csr", True, None)
-    assert "est. 1 rows" in str(explained)
+    assert "  est. 1 row  read from memory" in str(explained)
 
 
 def test_explain_with_analyze_tells_rows_of_every_step(graph: og.Graph) -> None:
@@ -286,3 +287,163 @@ def test_postings_follow_commits_that_nobody_searched_after(graph: og.Graph, mon
         graph.query(QUERIES, "adults", params={"age": 1})
     assert graph.query(search).rows() == [{"p.name": "aaron"}, {"p.name": "eve"}, {"p.name": "zed"}]
     assert not made
+
+
+# ── in and out ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_moment_can_be_a_commit_and_a_budget_must_be_one(graph: og.Graph) -> None:
+    first = graph.commits.list()[-1]
+    assert graph.query(PAIRS, snapshot=first).rows() == [{"n": 0}]
+    with pytest.raises(InvalidInputError, match="5 is no budget"):
+        graph.query(PAIRS, budget=5)  # type: ignore[arg-type]
+
+
+def test_a_point_in_time_that_goes_out_by_pandas_comes_back_to_the_millisecond() -> None:
+    graph = og.init(f"memory://{new_ulid()}", schema="node E { k: String @key  at: DateTime  all: [DateTime]? }")
+    moment = "2025-01-02T03:04:05.678Z"
+    graph.load([{"type": "E", "data": {"k": "a", "at": moment, "all": [moment]}}], mode="append")
+    before = list(graph.export())
+    for form in (graph.table("E").to_pandas(), graph.table("E").to_polars(), graph.table("E").to_arrow()):
+        graph.load({"E": form}, mode="merge")
+        assert list(graph.export()) == before
+
+
+def test_a_condition_over_many_rows_is_judged_in_parts(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    older = "query q() { match { $a: Person  $b: Person  $a.age > $b.age } return { $a.name, $b.name } }"
+    whole = graph.query(older).rows()
+    assert len(whole) == 3
+    monkeypatch.setattr(predicates, "PART_ROWS", 5)
+    assert graph.query(older).rows() == whole
+
+
+# ── what newcomers met ───────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def line_of(explained: og.Explanation, word: str) -> str:
+    return next(line for line in str(explained).splitlines() if line.lstrip().startswith(word))
+
+
+def test_a_text_with_a_name_is_called_by_it_in_diagnostics(graph: og.Graph) -> None:
+    text = "query q() { match { $p: Persn } return { $p } }"
+    for ask in (graph.query, graph.explain):
+        with pytest.raises(CompileError) as told:
+            ask(SourceText.of(text, "people.gq"))
+        assert [each.source.name for each in told.value.diagnostics] == ["people.gq"]
+    assert len(graph.query(SourceText.of(PAIRS, "ends in .gq"))) == 1
+
+
+def test_explain_needs_values_only_to_run(graph: og.Graph) -> None:
+    explained = graph.explain(QUERIES, "friends")
+    assert [each.operator.split()[0] for each in explained.steps] == ["Project", "Sort", "Expand", "NodeScan"]
+    with pytest.raises(InvalidInputError, match="parameter 'name' not provided"):
+        graph.explain(QUERIES, "friends", analyze=True)
+    with pytest.raises(InvalidInputError, match="name expects String"):
+        graph.explain(QUERIES, "friends", params={"name": 5})
+
+
+def test_explain_says_one_row_and_two_rows(graph: og.Graph) -> None:
+    told = graph.explain(QUERIES, "friends", params={"name": "ann"}, analyze=True)
+    assert "  2 rows (est. " in line_of(told, "Expand")
+    assert "  1 row (est. 1)  " in line_of(told, "NodeScan")
+
+
+def test_explain_does_not_count_what_the_step_above_did(graph: og.Graph) -> None:
+    first = "query q() { match { $p: Person } return { $p.name } order { $p.name } limit 2 }"
+    told = graph.explain(first, analyze=True)
+    assert line_of(told, "Sort").endswith("  done by the step above")
+    assert [(each["operator"].split()[0], each["rows"], each.get("done")) for each in told.to_dict()["steps"]] == [
+        ("Project", 2, None),
+        ("Limit", 2, None),
+        ("Sort", None, "by the step above"),
+        ("NodeScan", 4, None),
+    ]
+    assert "done" not in str(graph.explain(first))
+
+
+def test_explain_does_not_count_a_scan_that_a_search_of_storage_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_SCAN_MODE", "stored")
+    graph = og.init(f"memory://{new_ulid()}", schema="node Doc { k: String @key  v: Vector(2) @index }")
+    graph.load([{"type": "Doc", "data": {"k": k, "v": [1.0, n]}} for n, k in enumerate("abc")], mode="append")
+    near = "query q($v: Vector(2)) { match { $d: Doc } return { $d.k } order { nearest($d.v, $v) } limit 2 }"
+    told = graph.explain(near, params={"v": [1.0, 0.0]}, analyze=True)
+    assert line_of(told, "NodeScan").endswith("  done by the step above")
+    assert "  2 rows (est. 2)" in line_of(told, "Rank")
+
+
+def test_explain_tells_that_a_negation_was_not_asked(graph: og.Graph) -> None:
+    lonely = "query q($n: String) { match { $p: Person { name: $n }  not { $p knows $_ } } return { $p.name } }"
+    inner = "Expand"
+    assert line_of(graph.explain(lonely, params={"n": "zed"}, analyze=True), inner).endswith(
+        "  done never, no row asks for it"
+    )
+    assert "  1 row (est. " in line_of(graph.explain(lonely, params={"n": "ann"}, analyze=True), inner)
+
+
+def test_explain_lists_the_indexes_that_the_query_can_use_and_no_other(graph: og.Graph) -> None:
+    graph.maintain.ensure_indices()
+
+    def listed(text: str) -> set[tuple[str, str]]:
+        explained = graph.explain(text)
+        assert not explained.missing_indexes
+        return {(key, each.spec.column) for key, each in explained.indexes}
+
+    ends = {"f": ("edge:Knows", "src"), "b": ("edge:Knows", "dst")}
+    assert listed("query q() { match { $p: Person } return { $p.name, $p.age } order { $p.age } }") == set()
+    assert listed("query q() { match { $p: Person  $p.age > 5 } return { $p.name } }") == {("node:Person", "age")}
+    assert listed('query q() { match { $p: Person { name: "a" }  $p knows $q } return { $q.age } }') == {
+        ("node:Person", "name"),
+        ends["f"],
+    }
+    assert listed('query q() { match { $p: Person { name: "a" }  $q knows $p  $q.age = 1 } return { $q } }') == {
+        ("node:Person", "name"),
+        ("node:Person", "age"),
+        ends["b"],
+    }
+    assert listed('query q() { match { $p: Person } return { $p.name } order { bm25($p.bio, "tea") } limit 3 }') == {
+        ("node:Person", "bio")
+    }
+    assert listed('query q() { match { $p: Person  not { $p knows $q  $q.name = "bo" } } return { $p.age } }') == {
+        ("node:Person", "name"),
+        ends["f"],
+    }
+    assert listed("query q() { match { $p: Person  $q: Person  $p.age < $q.age } return { $p } }") == {
+        ("node:Person", "age")
+    }
+
+
+def test_one_name_in_two_negations_may_mean_two_types() -> None:
+    schema = (
+        "node Cat { name: String @key  tag: String? @index }\nnode Dog { name: String @key  tag: String? @index }\n"
+    )
+    text = """query q() {
+        match { $c: Cat  not { $x: Dog  $x.tag < $c.name }  not { $x: Cat  $x.tag < $c.name } } return { $c.name } }"""
+    graph = og.init(f"memory://{new_ulid()}", schema=schema)
+    assert {(key, each.column) for key, each in graph.explain(text).missing_indexes} == {
+        ("node:Cat", "name"),
+        ("node:Cat", "tag"),
+        ("node:Dog", "tag"),
+    }
+
+
+def test_explain_tells_which_declared_index_is_missing_and_how_to_build_it(graph: og.Graph) -> None:
+    hint = "-- no index on {} yet; build it: omnigraph ensure-indices"
+    explained = graph.explain(QUERIES, "friends")
+    assert str(explained).splitlines()[-2:] == [hint.format("edge:Knows.src"), hint.format("node:Person.name")]
+    assert explained.to_dict()["missing_indexes"] == [
+        {"type": "edge:Knows", "property": "src", "kind": "btree"},
+        {"type": "node:Person", "property": "name", "kind": "btree"},
+        {"type": "node:Person", "property": "name", "kind": "inverted"},
+    ]
+    graph.maintain.ensure_indices()
+    built = graph.explain(QUERIES, "friends")
+    assert built.missing_indexes == ()
+    assert "no index" not in str(built)
+
+
+def test_the_json_of_an_explanation_has_floats_and_its_target(graph: og.Graph) -> None:
+    now = graph.explain(PAIRS).to_dict()
+    assert {type(each["estimated_rows"]) for each in now["steps"]} == {float}
+    assert now["target"] == {"branch": "main", "snapshot": None}
+    then = graph.explain(PAIRS, snapshot=2).to_dict()
+    assert then["target"] == {"branch": "main", "snapshot": graph.snapshot().commit.id}

@@ -29,9 +29,9 @@ COMPLETION_VARIABLE = "_OMNIGRAPH_COMPLETE"
 
 _EXAMPLES = """\b
 Examples:
-  omnigraph init --schema films.pg films.omni
-  omnigraph load films.omni --data seed.jsonl --mode append
-  omnigraph query films.omni --query films.gq top_genres
+  omnigraph init --schema examples/films/schema.pg films.omni
+  omnigraph load films.omni --data examples/films/seed.jsonl --mode append
+  omnigraph query films.omni demand --query examples/films/queries.gq --params '{"since": "2025-10-01"}'
   omnigraph commit list films.omni
   omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq

@@ -11,6 +11,7 @@ import contextlib
 import io
 import json
 import re
+import shlex
 import tempfile
 from collections.abc import Iterator
 from dataclasses import fields
@@ -53,6 +54,10 @@ _WRONG_LOAD: Final = ("load", "library.omni", "--data", "wrong.jsonl", "--mode",
 _SNAPSHOT: Final = ("snapshot", "library.omni", "--json")
 _COMMITS: Final = ("commit", "list", "library.omni", "--json")
 _EXPLAIN: Final = ("explain", "--schema", "library.pg", "--query", "loans.gq", "--name", "titles", "--json")
+_QUERY: Final = ("query", "library.omni", "titles", "--query", "loans.gq", "--params", '{"least": 4.0}', "--json")
+_INDICES: Final = ("ensure-indices", "library.omni", "--as", "ann", "--json")
+_ONE_BOOK: Final = "query one($isbn: String) { match { $b: Book { isbn: $isbn } } return { $b.title } }"
+_EXPLAIN_GRAPH: Final = ("explain", "library.omni", "-e", _ONE_BOOK, "--json")
 
 SAMPLES: Final = {
     "library.pg": "node Book { isbn: String @key  title: String  score: F32? }\n",
@@ -176,6 +181,28 @@ def _json_results() -> Iterator[str]:
     yield _example(
         "Commits", _COMMITS, "Newest first. `omnigraph commit show` prints `uri` and one of them as `commit`."
     )
+    yield _example(
+        "The answer to a query",
+        _QUERY,
+        "`columns` are there also when there is no row. `target` has the `snapshot` that was asked for, or null, and\n"
+        "`graph_commit_id` is the commit that was read. What a value is in JSON:\n"
+        "[Result](python.md#result). With `--format jsonl` the first line has all of it but `rows`, and `kind`, which\n"
+        "is `metadata`; each row is a line of its own.",
+    )
+    yield _example(
+        "Indexes that were built",
+        _INDICES,
+        "`commit` is null when there was nothing to do. `pending` has what cannot be built yet, with the `reason`.",
+    )
+    yield _example(
+        "How a query is run",
+        _EXPLAIN_GRAPH,
+        "`steps` are the operators from the result down, as deep below it as `depth` says. `indexes` are those that\n"
+        "the query can use, with the rows that they know and do not know; `missing_indexes` are declared and not\n"
+        "built yet. With `--analyze` a step also has `rows`, `milliseconds`, `bytes`, `read_requests` and\n"
+        "`read_bytes`; `rows` is null where `done` tells who did the work instead. A step may have more members that\n"
+        "tell how it is run, such as `read`, `search`, `traversal` and `reason`.",
+    )
 
 
 def _samples() -> str:
@@ -185,7 +212,7 @@ def _samples() -> str:
 
 def _example(title: str, words: tuple[str, ...], explanation: str) -> str:
     document = json.dumps(_document(words), indent=2)
-    return f"### {title}\n\n{explanation}\n\n```text\n$ {PROGRAM} {' '.join(words)}\n{document}\n```\n"
+    return f"### {title}\n\n{explanation}\n\n```text\n$ {PROGRAM} {shlex.join(words)}\n{document}\n```\n"
 
 
 def _document(words: tuple[str, ...]) -> dict[str, Any]:

@@ -263,13 +263,16 @@ class Graph:
     ) -> Explanation:
         """How a read is run: its plan, what traversals go by and why, estimates and indexes.
 
-        With ``analyze`` it is run, and each step tells its rows, time, bytes and requests. Raises as ``query``.
+        With ``analyze`` it is run, and each step tells its rows, time, bytes and requests; only then parameters need
+        values. Raises as ``query``.
         """
         seen = self._repository.snapshot_of(branch or "main", snapshot)
-        prepared = self._reader.prepare(source, name, params, seen)
+        prepared = self._reader.prepare(source, name, params, seen, is_run=analyze)
         execution = self._reader.execution(prepared, seen, budget, is_traced=analyze)
         row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
-        return make_explanation(prepared.plan, execution, seen.schema.catalog, row_count)
+        return make_explanation(
+            prepared.plan, execution, seen.schema.catalog, row_count=row_count, is_named=snapshot is not None
+        )
 
     def stats(self, branch: str = "main") -> GraphStats:
         """What this handle was asked for and keeps in memory, and how far the indexes of a branch reach."""

@@ -186,3 +186,35 @@ def test_a_notebook_shows_few_rows_and_short_cells():
     assert len(shown) < SHOWN_ROWS * (SHOWN_CHARACTERS + 40)
     assert "5,000 rows, the first 20 shown; branch main, commit 01J" in shown
     assert "2 rows; branch main" in result()._repr_html_()
+
+
+def test_points_in_time_keep_their_time_in_every_other_form() -> None:
+    moment = dt.datetime(2025, 1, 2, 3, 4, 5, 678_000, tzinfo=dt.UTC)
+    milliseconds = round(moment.timestamp() * 1000)
+    before = -1
+    stored = pa.table(
+        {
+            "at": pa.chunked_array(
+                [
+                    pa.array([milliseconds, None], pa.int64()).view(pa.date64()),
+                    pa.array([7, before], pa.int64()).view(pa.date64()).slice(1),
+                ]
+            ),
+            "all": pa.ListArray.from_arrays(
+                pa.array([0, 2, 2, 3], pa.int32()),
+                pa.array([milliseconds, None, before], pa.int64()).view(pa.date64()),
+                mask=pa.array([False, True, False]),
+            ),
+        }
+    )
+    result = Result(stored, branch="main", commit_id="c")
+    last = dt.datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=dt.UTC)
+    table = result.to_arrow()
+    table.validate(full=True)
+    assert table["at"].to_pylist() == [moment, None, last]
+    assert table["all"].to_pylist() == [[moment, None], None, [last]]
+    assert result.to_pandas()["at"][0].to_pydatetime() == moment
+    assert result.to_polars()["at"].to_list() == [moment, None, last]
+    assert pa.table(result)["at"].to_pylist() == [moment, None, last]
+    assert result.rows()[0] == {"at": "2025-01-02T03:04:05.678Z", "all": ["2025-01-02T03:04:05.678Z", None]}
+    assert Result(table.slice(2), branch="main", commit_id="c").to_arrow()["all"].to_pylist() == [[last]]

@@ -203,3 +203,18 @@ def test_frequent_rounding_never_makes_a_match_a_miss() -> None:
     world = SearchWorld(docs)
     assert len(world.ask("$d: Doc", SCORED % ('bm25($d.title, "gold")', 1000))) == 300
     assert np.isfinite([each["s"] for each in world.ask("$d: Doc", SCORED % (BM25, 1000))]).all()
+
+
+@pytest.mark.parametrize("arms", [f"{BM25}, {NEAREST}", f"{NEAREST}, {BM25}"])
+@pytest.mark.parametrize("limit", [1, 5, 40])
+def test_arms_of_which_one_is_ranked_in_memory_and_one_by_storage_are_fused(arms: str, limit: int) -> None:
+    docs = some_docs(37, 40)
+    ranking = SCORED % (f"rrf({arms})", limit)
+    expected = SearchWorld(docs, mode="memory").ask("$d: Doc", ranking)
+    assert expected
+    # For every bound: ids alone, with texts, with vectors, or everything fits.
+    for width in range(40, 200, 8):
+        world = SearchWorld(docs)
+        world.settings = Settings(cache_bytes=2 * 40 * width)
+        world.ask("$d: Doc", "return { $d.name as name }")
+        assert world.ask("$d: Doc", ranking) == expected, width

@@ -306,7 +306,7 @@ def test_a_required_property_must_have_a_value(form, data, message):
 def test_a_required_vector_that_an_embedder_would_compute_says_so(face):
     loaded = load(node("Film", f'{{"code":"a","title":"b"{face}}}'))
     assert loaded.problems == [(1, "missing_required", "face")]
-    assert "it would be computed from 'title', and no embedder is configured" in loaded.problem.message
+    assert "a load does not make it from 'title': give the vector" in loaded.problem.message
 
 
 def test_dates_of_python_are_in_utc_when_they_have_no_zone():

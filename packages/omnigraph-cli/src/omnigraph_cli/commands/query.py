@@ -12,14 +12,16 @@ from omnigraph_cli.exit_codes import ExitCode
 from omnigraph_cli.graphs import GraphPlace, moment, storage_options
 from omnigraph_cli.output.rows import FORMATS, row_lines
 from omnigraph_cli.session import Session, global_options, json_option
-from omnigraph_cli.sources import FILE, read_input, refuse_two_dashes
+from omnigraph_cli.sources import FILE, read_input, read_query, refuse_two_dashes
 
 _EXAMPLES = """\b
 Examples:
-  omnigraph query films.omni --query films.gq top_genres --params '{"since": "2025-01-01"}'
+  omnigraph query films.omni demand --query examples/films/queries.gq --params '{"since": "2025-10-01"}'
   omnigraph query films.omni -e 'query all() { match { $f: Film } return { $f.title } }'
-  omnigraph query films.omni --query films.gq all --format csv > films.csv
-  omnigraph query films.omni --query films.gq all --snapshot 01KA7X3J8Q0000000000000000 --json
+  omnigraph query films.omni overlooked --query examples/films/queries.gq \\
+      --params '{"stars": 4.0}' --format csv > overlooked.csv
+  omnigraph query films.omni directed_by --query examples/films/queries.gq \\
+      --params '{"who": "jakub.dvorak"}' --snapshot 2 --json
 """
 
 
@@ -28,6 +30,7 @@ Examples:
 @click.argument("name", required=False)
 @click.option("--query", metavar="FILE", type=FILE, help='Queries, a .gq file; "-" for stdin.')
 @click.option("-e", "--expression", "text", metavar="TEXT", help="The query itself.")
+@click.option("--name", "named", metavar="NAME", help="The same as NAME.")
 @click.option("--params", metavar="JSON", help="Values of parameters, an object: names without $.")
 @click.option("--params-file", metavar="FILE", type=FILE, help='The same from a file; "-" for stdin.')
 @click.option("--branch", metavar="NAME", help="Which branch.  [default: main]")
@@ -50,6 +53,7 @@ def query(
     name: str | None,
     query: str | None,
     text: str | None,
+    named: str | None,
     params: str | None,
     params_file: str | None,
     branch: str | None,
@@ -57,37 +61,42 @@ def query(
     shape: str,
     options: dict[str, str],
 ) -> ExitCode:
-    r"""Run a read of the graph at URI, on one snapshot.
+    """Run a read of the graph at URI, on one snapshot.
 
     NAME says which query, when there are several. Rows come in the order that the query asks for.
 
     \b
     json    one document: query_name, target, row_count, columns, rows, graph_commit_id
     jsonl   a line of metadata, then one row per line
-    csv     a header, then one row per line; null is the word null, a list is JSON
-    kv      one block per row, one column per line
-    table   for the eye; long cells are cut
+    csv     a header, then one row per line; null is bare, the text "null" quoted, a list JSON
+    kv      one block per row, one column per line; control characters shown as \\n, \\x1b
+    table   the same in columns; long cells are cut
 
     Exit code 0 also when no row matches; 1 when there is no such graph, branch or commit, or the query passed a limit;
     3 when the query or a parameter is wrong.
-    """
-    if (query is None) == (text is None):
-        raise click.UsageError("Give the query by --query FILE or by -e TEXT.", click.get_current_context())
-    if branch is not None and snapshot is not None:
-        raise click.UsageError("Give --branch or --snapshot, not both.", click.get_current_context())
+    """  # noqa: D301 - click looks for the character \b itself, which a raw string cannot hold
+    if None not in (name, named) and name != named:
+        raise click.UsageError(f"NAME is {name} and --name is {named}: give one.", click.get_current_context())
+    refuse_branch_and_snapshot(branch, snapshot)
     refuse_two_dashes(query, params_file)
-    source = text if query is None else read_input(query).text
+    source = read_query(query, text)
     values = read_params(params, params_file)
     place = GraphPlace.of(session, uri, options)
     at = None if snapshot is None else moment(snapshot)
     with place.open(session) as graph, session.working(f"reading {place.uri}"):
-        result = graph.query(source or "", name, params=values, branch=branch, snapshot=at)
+        result = graph.query(source, name or named, params=values, branch=branch, snapshot=at)
     if session.as_json or shape == "json":
         session.as_json = True
         session.show(result)
     else:
         session.stream(row_lines(result, shape))
     return ExitCode.DONE
+
+
+def refuse_branch_and_snapshot(branch: str | None, snapshot: str | None) -> None:
+    """A commit is on its branch already."""
+    if branch is not None and snapshot is not None:
+        raise click.UsageError("Give --branch or --snapshot, not both.", click.get_current_context())
 
 
 def read_params(given: str | None, path: str | None) -> dict[str, Any] | None:

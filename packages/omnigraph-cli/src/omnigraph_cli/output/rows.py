@@ -1,6 +1,7 @@
 """The rows of a query as lines of text: for spreadsheets, for the next program, for the eye.
 
-What a cell is, is said once, in ``omnigraph``: these are only ways to print JSON values.
+What a cell is, is said once, in ``omnigraph``: these are only ways to print JSON values. What is for the eye holds no
+control characters, so no value can forge a line or speak to the terminal.
 """
 
 from __future__ import annotations
@@ -20,6 +21,10 @@ MAX_WIDTH: Final = 80
 _SAMPLE: Final = 1_000
 """Rows whose cells say how wide a column is."""
 
+_CONTROLS: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+_VISIBLE: Final = _CONTROLS | {ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
+"""Every control character, C0, DEL and C1, as people write it."""
+
 
 def row_lines(result: Result, shape: str) -> Iterator[str]:
     """The lines of a result, without line ends; ``shape`` is one of ``FORMATS`` but ``json``."""
@@ -32,6 +37,8 @@ def _jsonl(result: Result) -> Iterator[str]:
         "query_name": result.query_name,
         "target": {"branch": result.branch, "snapshot": result.snapshot},
         "row_count": len(result),
+        "columns": list(result.columns),
+        "graph_commit_id": result.commit_id,
     }
     yield _compact(facts)
     yield from (_compact(row) for row in result)
@@ -40,7 +47,7 @@ def _jsonl(result: Result) -> Iterator[str]:
 def _csv(result: Result) -> Iterator[str]:
     yield ",".join(map(_quoted, result.columns))
     for row in result:
-        yield ",".join(_quoted(_spelled(cell)) for cell in row.values())
+        yield ",".join(_field(cell) for cell in row.values())
 
 
 def _kv(result: Result) -> Iterator[str]:
@@ -51,7 +58,7 @@ def _kv(result: Result) -> Iterator[str]:
         if number > 1:
             yield ""
         yield f"row {number}"
-        yield from (f"{name}: {_spelled(cell)}" for name, cell in row.items())
+        yield from (f"{name}: {_visible(cell)}" for name, cell in row.items())
 
 
 def _table(result: Result) -> Iterator[str]:
@@ -76,7 +83,11 @@ def _cells(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _shown(cell: Any) -> str:
-    return _cut(_spelled(cell).replace("\n", "\\n"), MAX_WIDTH)
+    return _cut(_visible(cell), MAX_WIDTH)
+
+
+def _visible(cell: Any) -> str:
+    return _spelled(cell).translate(_VISIBLE)
 
 
 def _cut(text: str, width: int) -> str:
@@ -86,6 +97,11 @@ def _cut(text: str, width: int) -> str:
 def _spelled(cell: Any) -> str:
     """A cell as a word: texts as they are, all else as JSON has it."""
     return cell if isinstance(cell, str) else _compact(cell)
+
+
+def _field(cell: Any) -> str:
+    """A cell of a CSV; the text "null" is quoted, as null is the word without quotes."""
+    return '"null"' if cell == "null" else _quoted(_spelled(cell))
 
 
 def _quoted(field: str) -> str:

@@ -14,7 +14,9 @@ from typing import Final
 from omnigraph.config import Settings
 from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
 
-_ADVICE: Final = "Narrow the query, or give more: g.query(..., budget=QueryBudget({name}=...))."
+_ADVICE: Final = (
+    "Narrow the query, or give more: g.query(..., budget=QueryBudget({name}=...)), or by {variable} in the environment."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +56,11 @@ class QueryBudget:
         return cls(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
 
+def advice(name: str) -> str:
+    """The next move of who reached a bound."""
+    return _ADVICE.format(name=name, variable=f"OMNIGRAPH_QUERY_{name.upper()}")
+
+
 @dataclass(slots=True)
 class Spending:
     """One execution's use of its budget. Belongs to one thread."""
@@ -79,7 +86,7 @@ class Spending:
                 f"The query took longer than its deadline of {deadline:g} s, in {operator}.",
                 deadline=deadline,
                 operator=operator,
-                help=_ADVICE.format(name="deadline"),
+                help=advice("deadline"),
             )
 
     def check_rows(self, operator: str, rows: int) -> None:
@@ -115,5 +122,5 @@ class Spending:
                 limit=limit,
                 actual=actual,
                 operator=operator,
-                help=_ADVICE.format(name=name),
+                help=advice(name),
             )

@@ -182,8 +182,10 @@ def _united(ranking: Rrf, arms: Sequence[Frame]) -> Frame:
     positions = [each.positions for each in bounds]
     if any(each.entities is not entities for each in bounds):
         held = [each.entities for each in bounds]
+        # One arm may have been ranked in memory and the other by storage: the whole type has the entities of both.
+        whole = next((each for each in held if isinstance(each, Image)), None)
         rows = [each.rows for each in held if isinstance(each, HeldRows)]
-        entities = HeldRows(entities.key, pa.concat_tables(rows))
+        entities = HeldRows(entities.key, pa.concat_tables(rows)) if whole is None else whole
         positions = [entities.find(each.ids(variable)) for each in arms]
     is_ranked = np.zeros(len(entities), dtype=np.bool_)
     is_ranked[np.concatenate(positions)] = True

@@ -43,8 +43,10 @@ from omnigraph.tables.interface import TableStorage
 
 _log: Final = logging.getLogger("omnigraph.query")
 
-QuerySource = str | os.PathLike[str]
-"""The text of a query file, or its path; a text that ends in ``.gq`` is the name of one."""
+QuerySource = str | os.PathLike[str] | SourceText
+"""The text of a query file, or its path; a text that ends in ``.gq`` is the name of one.
+
+A ``SourceText`` is a text that brings the name by which messages call it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,9 +122,15 @@ class Reader:
         )
 
     def prepare(
-        self, source: QuerySource, name: str | None, params: Mapping[str, Any] | None, snapshot: Snapshot
+        self,
+        source: QuerySource,
+        name: str | None,
+        params: Mapping[str, Any] | None,
+        snapshot: Snapshot,
+        *,
+        is_run: bool = True,
     ) -> Prepared:
-        """The plan of a read, and its parameters as values.
+        """The plan of a read, and its parameters as values; none where it is not run and none are given.
 
         Raises:
             CompileError: the query is wrong; every mistake is told.
@@ -135,12 +143,17 @@ class Reader:
                 help="A read has a match block and a return block.",
                 details={"query": plan.name},
             )
-        return Prepared(plan=plan, parameters=bind_parameters(plan, params), schema=snapshot.schema)
+        parameters = bind_parameters(plan, params) if is_run or params else {}
+        return Prepared(plan=plan, parameters=parameters, schema=snapshot.schema)
 
     def execution(
         self, prepared: Prepared, snapshot: Snapshot, budget: QueryBudget | None, *, is_traced: bool = False
     ) -> Execution:
         """What the operators of one run share."""
+        if budget is not None and not isinstance(budget, QueryBudget):
+            raise InvalidInputError(
+                f"{budget!r} is no budget.", help="Give a QueryBudget, such as QueryBudget(deadline=5, max_rows=1000)."
+            )
         spending = Spending(QueryBudget.of(self.settings) if budget is None else budget)
         return Execution(
             source=Source(snapshot, self._tables, self.memory, self.settings),
@@ -181,6 +194,8 @@ class Reader:
 
 
 def _text(source: QuerySource) -> SourceText | str:
+    if isinstance(source, SourceText):
+        return source
     if isinstance(source, str) and ("\n" in source or not source.rstrip().endswith(".gq")):
         return source
     if not isinstance(source, str | os.PathLike):

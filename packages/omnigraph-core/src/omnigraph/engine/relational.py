@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.budget import advice
 from omnigraph.engine.execution import Execution
 from omnigraph.engine.frame import Indices, Mask
 from omnigraph.engine.lanes import truths, validity
@@ -115,5 +116,5 @@ def _too_much(execution: Execution) -> ResourceLimitError:
         limit=limit,
         actual=limit + 1,
         operator="Sort",
-        help="Narrow the query, or give more: g.query(..., budget=QueryBudget(max_bytes=...)).",
+        help=advice("max_bytes"),
     )

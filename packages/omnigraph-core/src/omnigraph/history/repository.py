@@ -20,8 +20,8 @@ from omnigraph.storage import StorageAdapter
 from omnigraph.tables.interface import TableStorage
 from omnigraph.tables.log import LogStore
 
-SnapshotLike = Snapshot | str | int
-"""What names a moment: a snapshot, the id of a commit, or a version of the manifest."""
+SnapshotLike = Snapshot | Commit | str | int
+"""What names a moment: a snapshot, a commit or its id, or a version of the manifest."""
 
 
 class Repository:
@@ -108,11 +108,13 @@ class Repository:
             return at
         if at is None:
             return self.snapshot(self.newest(branch))
+        if isinstance(at, Commit):
+            at = at.id
         if isinstance(at, int) and not isinstance(at, bool):
             return self.snapshot(self._at_version(resolve_branch(self.adapter, branch), at))
         if not isinstance(at, str):
             raise InvalidInputError(
-                f"{at!r} names no moment.", help="Give a snapshot, the id of a commit or a version of the manifest."
+                f"{at!r} names no moment.", help="Give a snapshot, a commit or its id, or a version of the manifest."
             )
         commit = self.find_commit(at, branch)
         log = self._at_version(resolve_branch(self.adapter, commit.branch), commit.manifest_version)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.counting import note
@@ -21,7 +23,8 @@ def fork(adapter: StorageAdapter, base: LanceSnapshot, branch: str) -> LanceSnap
     place = place_of(adapter, pin.location, branch)
     note("fork")
     try:
-        made = base.dataset.create_branch(branch, base.pin.version)
+        # A copy: this call takes the dataset for itself, and readers may be using the shared one.
+        made = copy.copy(base.dataset).create_branch(branch, base.pin.version)
     except LANCE_ERRORS as error:
         # Lance tells who comes second something about cloning.
         if _exists(base, branch):

@@ -9,35 +9,16 @@ parameters are null. Names of variables are in no particular order, because ties
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Final
 
-from omnigraph.testing.strategies import CODES, ENDS, ENUMS, NUMBERS, PROPERTIES, SPELLINGS, VALUES
+from omnigraph.testing.strategies import CODES, ENDS, ENUMS, NUMBERS, PROPERTIES, VALUES
+from omnigraph.testing.value_strategies import NUMERIC, ValueWriter, quoted
 
-_NUMERIC: Final = ("I32", "I64", "U32", "U64", "F32", "F64")
 _COMPARED: Final = ("=", "=", "!=", "<", "<=", ">", ">=")
 _MOST_VARIABLES: Final = 4
 
-EXTRA_NUMBERS: Final = (
-    0,
-    1,
-    2,
-    3,
-    2**53,
-    2**53 + 1,
-    2**63 - 1,
-    -1,
-    -(2**63),
-    0.5,
-    0.1,
-    1.5,
-    2.7,
-    1.0,
-    2.0,
-    -0.5,
-    1e300,
-)
 QUERY_VECTORS: Final = ((1.0, 0.75, 0.25), (0.0, 1.0, 0.5), (0.3, 0.1, 1.0), (-1.0, 0.2, 0.4))
 QUERY_TEXTS: Final = ("orbit", "salt and stone", "gold wolf")
 """Texts that are embedded; like the vectors, clearly nearer to one stored vector than to the next."""
@@ -52,77 +33,11 @@ class Question:
 
 
 @dataclass
-class _Writer:
+class _Writer(ValueWriter):
     """Writes one query, keeping track of what is bound where. A scope has the type of each variable."""
 
-    random: Random
-    params: dict[str, Any] = field(default_factory=dict)
-    declared: list[str] = field(default_factory=list)
     node_count: int = 0
     edge_count: int = 0
-
-    def pick(self, *choices: Any) -> Any:
-        return self.random.choice(choices)
-
-    def chance(self, share: float) -> bool:
-        return self.random.random() < share
-
-    # ── values ───────────────────────────────────────────────────────────────────────────────────────────────────────
-
-    def parameter(self, declared: str, value: Any) -> str:
-        """A new parameter; rarely a nullable one, and then maybe null or left out."""
-        name = f"p{len(self.declared)}"
-        if self.chance(0.2):
-            declared += "?"
-            if self.chance(0.4):
-                value = None
-        self.declared.append(f"${name}: {declared}")
-        if value is not None or self.chance(0.5):
-            self.params[name] = value
-        return f"${name}"
-
-    def given(self, owner: str, kind: str) -> str:
-        """A literal or a parameter that can be compared with a property of this kind."""
-        if kind.startswith("["):
-            kind = kind[1:-1]
-        if kind in _NUMERIC:
-            return self.number(kind)
-        if kind == "Bool":
-            value = self.pick(True, False)
-            return self.parameter("Bool", value) if self.chance(0.3) else str(value).lower()
-        if kind in ("Date", "DateTime"):
-            value = self.pick(*VALUES[kind])
-            return self.parameter(kind, value) if self.chance(0.4) else f'{kind.lower()}("{value}")'
-        if kind == "enum":
-            value = self.pick(*ENUMS[owner])
-        elif kind == "text":
-            value = self.pick("", "river", "the", "o", *SPELLINGS[:4])
-        else:
-            value = self.pick(*VALUES["String"])
-        return self.parameter("String", value) if self.chance(0.4) else _quoted(value)
-
-    def number(self, kind: str) -> str:
-        value = self.pick(*VALUES[kind], *EXTRA_NUMBERS)
-        is_float = isinstance(value, float)
-        plain = format(value, "f").rstrip("0") if is_float else str(value)
-        plain += "0" if plain.endswith(".") else ""
-        is_literal = plain[0] != "-" and (not is_float or (len(plain) < 25 and float(plain) == value))
-        if is_literal and value < 2**63 and self.chance(0.6):
-            return plain
-        if is_float:
-            # A parameter is F32 only where that loses nothing.
-            return self.parameter("F32" if kind == "F32" and value in (0.5, 1.5, 2.0) else "F64", value)
-        if value >= 2**63:
-            return self.parameter("F64", float(value))
-        fitting = [each for each in ("I32", "I64", "U32", "U64", "F64") if _fits(value, each)]
-        declared = self.pick(*fitting)
-        return self.parameter(declared, str(value) if declared != "F64" and self.chance(0.1) else value)
-
-    def query_text(self, most: int = 3) -> str:
-        text = " ".join(self.random.choices(SPELLINGS, k=self.random.randint(1, most)))
-        if self.chance(0.1):
-            text += " zzz"
-        return self.parameter("String", text) if self.chance(0.3) else _quoted(text)
 
     # ── clauses ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -166,7 +81,7 @@ class _Writer:
 
     def key_value(self, owner: str, name: str) -> str:
         if name == "code" and self.chance(0.7):
-            return _quoted(self.pick(*CODES))
+            return quoted(self.pick(*CODES))
         if name == "number" and self.chance(0.7):
             return self.parameter("I64", self.pick(*NUMBERS))
         return self.given(owner, PROPERTIES[owner][name])
@@ -209,7 +124,7 @@ class _Writer:
         return self.pick(*found) if found else None
 
     def filter(self, scope: dict[str, str], depth: int) -> str:
-        kinds = self.pick(_NUMERIC, _NUMERIC, ("String", "enum"), ("Bool", "Date", "DateTime"), ("text",))
+        kinds = self.pick(NUMERIC, NUMERIC, ("String", "enum"), ("Bool", "Date", "DateTime"), ("text",))
         found = self.field(scope, *kinds)
         if found is None:
             return ""
@@ -235,14 +150,14 @@ class _Writer:
         name, owner, kind = found
         if kind in ("String", "enum"):
             pool = ENUMS[owner] if kind == "enum" else VALUES["String"]
-            items = [_quoted(each) for each in self.random.choices(pool, k=3)]
+            items = [quoted(each) for each in self.random.choices(pool, k=3)]
         else:
             items = [str(each) for each in self.random.choices((0, 1, 2, 2.5, 2**53 + 1), k=2)]
         return f"[{', '.join(items)}] contains {name}"
 
     def join(self, scope: dict[str, str], depth: int) -> str:
         """Two properties, of different variables more often than not."""
-        kinds = self.pick(_NUMERIC, _NUMERIC, ("String", "enum", "text"), ("Date",), ("DateTime",), ("Bool",))
+        kinds = self.pick(NUMERIC, NUMERIC, ("String", "enum", "text"), ("Date",), ("DateTime",), ("Bool",))
         left, right = self.field(scope, *kinds), self.field(scope, *kinds)
         if left is None or right is None:
             return ""
@@ -296,7 +211,7 @@ class _Writer:
             return f"bm25(${name}.text, {self.query_text(2)})"
         way = self.pick("literal", "parameter", "text")
         if way == "text":
-            query = _quoted(self.pick(*QUERY_TEXTS))
+            query = quoted(self.pick(*QUERY_TEXTS))
         elif way == "parameter":
             query = self.parameter("Vector(3)", list(self.pick(*QUERY_VECTORS)))
         else:
@@ -354,7 +269,7 @@ class _Writer:
                 keys.append(rankings[-1])
                 needs_limit = True
         for _ in range(self.random.randint(0 if keys else 1, 2)):
-            found = self.field(scope, *_NUMERIC, "String", "enum", "Bool", "Date", "DateTime", "text")
+            found = self.field(scope, *NUMERIC, "String", "enum", "Bool", "Date", "DateTime", "text")
             if found is not None:
                 keys.append(f"{found[0]}{self.pick('', ' asc', ' desc')}")
         has_nearest = any(each.startswith(("nearest", "s")) for each in keys)
@@ -368,7 +283,7 @@ class _Writer:
         nodes = [name for name, owner in scope.items() if owner not in ENDS]
         columns: dict[str, str] = {}
         for _ in range(self.random.randint(0, 2)):
-            found = self.field(scope, *_NUMERIC, "String", "enum", "Bool", "Date", "DateTime", "text", "[String]")
+            found = self.field(scope, *NUMERIC, "String", "enum", "Bool", "Date", "DateTime", "text", "[String]")
             if found is not None:
                 columns[found[0]] = found[0][1:]
         if nodes and self.chance(0.2):
@@ -393,11 +308,11 @@ class _Writer:
         function = self.pick("count", "count", "sum", "avg", "min", "max")
         if function in ("count", "min", "max") and nodes and self.chance(0.4):
             return f"{function}(${self.pick(*nodes)})"
-        kinds: tuple[str, ...] = _NUMERIC
+        kinds: tuple[str, ...] = NUMERIC
         if function in ("min", "max"):
-            kinds = (*_NUMERIC, "String", "enum")
+            kinds = (*NUMERIC, "String", "enum")
         elif function == "count":
-            kinds = (*_NUMERIC, "String", "Date", "[String]", "Bool", "DateTime", "text")
+            kinds = (*NUMERIC, "String", "Date", "[String]", "Bool", "DateTime", "text")
         found = self.field(scope, *kinds)
         return None if found is None else f"{function}({found[0]})"
 
@@ -410,14 +325,3 @@ def make_question(random: Random) -> Question:
     result = writer.groups(scope) if writer.chance(0.3) else writer.rows(scope)
     text = f"query q({', '.join(writer.declared)}) {{ match {{ {'  '.join(clauses)} }} {result} }}"
     return Question(text, writer.params)
-
-
-def _fits(value: int, kind: str) -> bool:
-    if kind == "F64":
-        return float(value) == value
-    low, high = {"I32": (-(2**31), 2**31), "I64": (-(2**63), 2**63), "U32": (0, 2**32), "U64": (0, 2**63)}[kind]
-    return low <= value < high
-
-
-def _quoted(text: str) -> str:
-    return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

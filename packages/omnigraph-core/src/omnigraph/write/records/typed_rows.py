@@ -125,7 +125,7 @@ def missing_text(target: TypeTable, owned: Property, *, is_null: bool) -> str:
     if not is_null:
         text = f"missing required property '{owned.name}' of {target.name}"
     if owned.embed is not None:
-        text += f"; it would be computed from '{owned.embed.source}', and no embedder is configured"
+        text += f"; a load does not make it from '{owned.embed.source}': give the vector"
     return text
 
 
