@@ -12,6 +12,7 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from random import Random
 from typing import Any
 
 import pytest
@@ -31,6 +32,9 @@ TURNS = (
     (("csr", "memory"), ("csr", "stored"), ("csr", "memory"), ("auto", "stored")),
 )
 """How traversals and scans are run, by turns; those that ask storage each time come less often."""
+
+CACHES = (2**30, 0, *range(300, 6_000, 300))
+"""Bounds of the memory: everything fits, nothing, or some columns of some types."""
 
 MODES = tuple(dict.fromkeys((*TURNS[0], *TURNS[1])))
 
@@ -52,6 +56,7 @@ class Trial:
         self.writer = og.init(self.uri, schema=SCHEMA)
         self.model = ModelGraph(CATALOG)
         self._asked = QueryModel(self.model)
+        self.cache_bytes = Random(self.origin).choice(CACHES)
 
     def load(self, records: Sequence[Record], mode: LoadMode) -> None:
         self.model.load(records, mode)
@@ -88,6 +93,9 @@ class Trial:
             with self.patch.context() as patch:
                 patch.setenv("OMNIGRAPH_TRAVERSAL_MODE", mode[0])
                 patch.setenv("OMNIGRAPH_SCAN_MODE", mode[1])
+                if mode == ("auto", "auto"):
+                    # Where the engine chooses, what fits into memory is another thing in every graph.
+                    patch.setenv("OMNIGRAPH_CACHE_BYTES", str(self.cache_bytes))
                 self._handles[mode] = og.open(self.uri)
         return self._handles[mode]
 
@@ -97,7 +105,7 @@ class Trial:
             "── graph:", *self.history,
             "── query:", question.text,
             f"── params: {question.params!r}",
-            f"── mode: traversals {mode[0]}, scans {mode[1]}",
+            f"── mode: traversals {mode[0]}, scans {mode[1]}, cache {self.cache_bytes} bytes if both are auto",
             f"── expected ({'in this order' if answer.is_total else 'in any order'}, limit {answer.limit}):",
             *(repr(each) for each in answer.rows[:60]),
             "── found:", *(repr(tuple(each.values())) for each in rows[:60]),

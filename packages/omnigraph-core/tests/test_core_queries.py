@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -16,7 +18,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 import omnigraph as og
-from omnigraph.engine import postings, predicates, spans
+from omnigraph.engine import postings, predicates, run, spans
 from omnigraph.errors import (
     CheckError,
     CompileError,
@@ -447,3 +449,50 @@ def test_the_json_of_an_explanation_has_floats_and_its_target(graph: og.Graph) -
     assert now["target"] == {"branch": "main", "snapshot": None}
     then = graph.explain(PAIRS, snapshot=2).to_dict()
     assert then["target"] == {"branch": "main", "snapshot": graph.snapshot().commit.id}
+
+
+# ── what is too large ────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_look_ups_never_read_a_column_that_is_too_large_to_be_held(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_CACHE_BYTES", str(8 << 20))
+    count = 60_000
+    numbers = np.random.default_rng(0).standard_normal(count * 32, dtype=np.float32)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(numbers), 32)
+    graph = og.init(f"memory://{new_ulid()}", schema="node D { k: String @key  v: Vector(32)? }")
+    graph.load({"D": pa.table({"k": [f"d{number}" for number in range(count)], "v": vectors})}, mode="append")
+    graph.query("query q() { match { $d: D } return { count($d) as n } }")
+    before = graph.stats().read_bytes
+    for number in range(5):
+        look_up = f'query q() {{ match {{ $d: D {{ k: "d{number}" }} }} return {{ $d.v }} }}'
+        assert graph.query(look_up).rows() == [{"d.v": numbers[32 * number : 32 * number + 32].tolist()}]
+    # The column has 7.7 MB; ids are held.
+    assert graph.stats().read_bytes - before < 1 << 20
+    assert graph.stats().memory["types"].entries == 1
+
+
+def test_values_that_a_condition_on_two_variables_fetches_count_against_the_budget() -> None:
+    graph = og.init(f"memory://{new_ulid()}", schema="node N { k: String @key  t: String }")
+    graph.load([{"type": "N", "data": {"k": f"n{number}", "t": f"{number} " * 500}} for number in range(30)], "append")
+    text = "query q() { match { $a: N  $b: N  $a.t contains $b.t } return { count($a) as n } }"
+    with pytest.raises(ResourceLimitError) as told:
+        graph.query(text, budget=og.QueryBudget(max_bytes=1_000_000))
+    assert (told.value.resource, told.value.operator) == ("max_bytes", "Filter")
+    assert graph.query(text, budget=og.QueryBudget(max_bytes=10_000_000)).rows() == [{"n": 30}]
+
+
+def test_texts_that_arrow_cannot_hold_at_once_are_a_limit_and_not_a_crash(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def overflow(*_: object) -> None:
+        raise pa.ArrowInvalid("offset overflow while concatenating arrays")
+
+    monkeypatch.setattr(run, "project", overflow)
+    with pytest.raises(ResourceLimitError, match="2 GiB"):
+        graph.query(PAIRS)
+
+
+@pytest.mark.parametrize(("source", "name"), [(PAIRS, 5), ("a\0.gq", None)])
+def test_arguments_that_mean_nothing_are_told_by_typed_errors(graph: og.Graph, source: str, name: Any) -> None:
+    with pytest.raises(InvalidInputError):
+        graph.query(source, name)

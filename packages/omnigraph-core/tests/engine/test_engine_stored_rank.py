@@ -40,7 +40,7 @@ def searched(world: SearchWorld, match: str, result: str) -> tuple[list[dict[str
     """The rows of a query, and how its rankings were searched."""
     trace = Trace(lambda: (0, 0))
     rows = world.ask(match, result, trace=trace)
-    return rows, [each.facts["search"] for each in trace._measures.values() if "search" in each.facts]
+    return rows, [each.facts["search"] for _, each in trace._kept.values() if "search" in each.facts]
 
 
 @pytest.mark.parametrize("match", ["$d: Doc", "$d: Doc { year: 2000 }", "$d: Doc  $d.year >= 2000"])

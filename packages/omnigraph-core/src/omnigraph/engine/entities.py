@@ -23,6 +23,9 @@ Positions = npt.NDArray[np.int64]
 
 ABSENT: Final = -1
 
+_MOST_TEXT: Final = 2**31 - 1
+"""What the offsets of one array of text can count; beyond it they have to be wider."""
+
 
 class Entities(ABC):
     """Entities of one type, each once, by ascending bytes of id. Immutable; safe to share between threads.
@@ -87,7 +90,11 @@ def contiguous(column: pa.Array | pa.ChunkedArray) -> pa.Array:
     """A column as one array."""
     if isinstance(column, pa.Array):
         return column
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    if pa.types.is_string(column.type) and column.nbytes > _MOST_TEXT:
+        column = column.cast(pa.large_string())
+    return column.combine_chunks()
 
 
 def take_values(column: pa.Array, positions: Positions) -> pa.Array:

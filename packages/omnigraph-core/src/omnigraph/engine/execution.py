@@ -80,12 +80,13 @@ class Trace:
     """Measures by operator, for ``explain(analyze=True)``. Operators are told apart by identity, not by equality."""
 
     read_counts: Callable[[], tuple[int, int]]
-    _measures: dict[int, Measures] = field(default_factory=dict)
+    # With the operators, so that no other one gets the identity of one that was made for a moment.
+    _kept: dict[int, tuple[Operator, Measures]] = field(default_factory=dict)
     _open: list[list[float]] = field(default_factory=list)
 
     def of(self, operator: Operator) -> Measures:
         """The measures of an operator, to be read or filled."""
-        return self._measures.setdefault(id(operator), Measures())
+        return self._kept.setdefault(id(operator), (operator, Measures()))[1]
 
     @contextmanager
     def measuring(self, operator: Operator) -> Iterator[Measures]:

@@ -88,6 +88,8 @@ class Image(PinnedRows, Entities):
         return take_values(fetched, places)
 
     def _is_fetched(self, name: str, count: int) -> bool:
+        if name in self.stored.too_large and not self.is_loaded(name):
+            return True
         if count > FEW or len(self) <= LARGE or self.is_loaded(name):
             return False
         with self._lock:
@@ -108,7 +110,8 @@ class Image(PinnedRows, Entities):
 
 def load_image(stored: Stored, columns: Sequence[str] = (), *, on_growth: Callable[[], None] | None = None) -> Image:
     """A type as it is stored, with these columns loaded; the others follow when they are asked for."""
-    names = list(dict.fromkeys(("id", *(each for each in columns if each in stored.columns))))
+    wanted = (each for each in columns if each in stored.columns and each not in stored.too_large)
+    names = list(dict.fromkeys(("id", *wanted)))
     rows, addresses = stored.read(names)
     places = pc.sort_indices(rows["id"]).to_numpy().astype(np.int32)
     order = pa.array(places)

@@ -49,6 +49,7 @@ class Stored:
     Attributes:
         key: of the type, such as ``node:Film``.
         columns: that can be read; Blob columns cannot.
+        too_large: columns that are not to be loaded whole; their values are fetched where they are needed.
     """
 
     key: str
@@ -56,11 +57,15 @@ class Stored:
     handle: SnapshotHandle
     parts: tuple[TablePart, ...]
     columns: tuple[str, ...]
+    too_large: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, key: str, tables: TableStorage, handle: SnapshotHandle) -> Self:
+    def of(
+        cls, key: str, tables: TableStorage, handle: SnapshotHandle, *, too_large: frozenset[str] = frozenset()
+    ) -> Self:
         columns = tuple(each.name for each in tables.schema(handle) if not is_blob(each))
-        return cls(key=key, tables=tables, handle=handle, parts=tables.parts(handle), columns=columns)
+        parts = tables.parts(handle)
+        return cls(key=key, tables=tables, handle=handle, parts=parts, columns=columns, too_large=too_large)
 
     @property
     def pin(self) -> TablePin:

@@ -2,7 +2,7 @@
 
 They are made of a whole node type (an image), kept with it, and after a commit made of the older ones and the texts
 that came. Nothing of them is stored: an index in storage is used only for types that are too large to be held
-(``stored_search``).
+(``stored_rank``).
 
     score of a text = sum over the query's distinct words that it has of
                       ln(1 + (N - n + 0.5) / (n + 0.5)) * f * (k1 + 1) / (f + k1 * (1 - b + b * length / average))

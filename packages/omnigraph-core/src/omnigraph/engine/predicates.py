@@ -16,10 +16,11 @@ import pyarrow as pa
 from omnigraph.engine.comparing import Operand, compare, compare_values
 from omnigraph.engine.execution import Execution
 from omnigraph.engine.frame import Bound, Frame, Indices, Mask
+from omnigraph.engine.images import Image
 from omnigraph.engine.text_match import text_mask
 from omnigraph.lang.types import ValueType
 from omnigraph.plan.ir import Filter, Predicate
-from omnigraph.plan.tree import variables_of
+from omnigraph.plan.tree import properties_of, variables_of
 from omnigraph.query.ast import Operator, TextFunction
 from omnigraph.query.checked import Comparison, ConstantValue, Given, PropertyMatch, PropertyRef, TextMatch
 from omnigraph.tables.arrow_schema import arrow_type
@@ -33,6 +34,10 @@ _FEW_ROWS: Final = 1024
 
 def filter_rows(op: Filter, frame: Frame, execution: Execution) -> Frame:
     """The rows for which all predicates hold, in their order."""
+    # Conditions on one variable are judged per entity; those on several fetch the values of each row.
+    refs = {ref for each in op.predicates if len(variables_of(each)) > 1 for ref in properties_of(each)}
+    size = sum(_value_bytes(frame, ref) for ref in refs) * min(frame.row_count, PART_ROWS)
+    execution.spending.check_bytes("Filter", int(size))
     if frame.row_count <= PART_ROWS:
         return frame.filter(holds(op.predicates, frame, execution))
     # In parts, so that a deadline is seen in time; each asks for it.
@@ -55,6 +60,14 @@ def holds(predicates: Sequence[Predicate], frame: Frame, execution: Execution) -
         mask = np.zeros(frame.row_count, dtype=np.bool_)
         mask[left] = _judge(predicate, frame, left, execution)
     return np.ones(frame.row_count, dtype=np.bool_) if mask is None else mask
+
+
+def _value_bytes(frame: Frame, ref: PropertyRef) -> float:
+    """What a value of a property takes on average, where that is known without reading it."""
+    entities = frame.bound[ref.variable].entities
+    if len(entities) == 0 or (isinstance(entities, Image) and not entities.is_loaded(ref.property)):
+        return 0.0
+    return float(entities.column(ref.property).nbytes) / len(entities)
 
 
 def arrow_value(value: ConstantValue, type: ValueType) -> pa.Scalar:  # noqa: A002 - what callers call it

@@ -19,8 +19,8 @@ from omnigraph.plan.ir import Place, Project, Value
 from omnigraph.query.checked import Aggregate, ColumnRef, EntityRef, Expression, PropertyRef, Ranking, TextMatch
 from omnigraph.tables.arrow_schema import arrow_type
 
-BATCH_ROWS: Final = 1 << 20
-"""Rows whose values are fetched at once. A batch of strings stays below the 2 GiB that one array can hold."""
+BATCH_ROWS: Final = 1 << 17
+"""Rows whose values are fetched at once; texts of up to 16 KB stay below the 2 GiB that one array can hold."""
 
 
 def project(op: Project, frame: Frame, execution: Execution) -> pa.Table:

@@ -16,8 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
-from operator import and_, eq, ge, gt, le, lt, ne
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any, Final
 
 import pyarrow as pa
@@ -46,6 +45,9 @@ _MIRRORED: Final = {
     Operator.GE: Operator.LE,
 }
 _INTEGERS: Final = {Scalar.I32: (pa.int32(), 31), Scalar.I64: (pa.int64(), 63)}
+MAX_PUSHED: Final = 64
+"""Beyond so many conditions the engine judges; storage would take longer to read them than to apply them."""
+
 _GIVEN: Final = (Constant, ParameterRef, CurrentTime)
 _LAST_BEFORE_SURROGATES, _FIRST_AFTER, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 
@@ -82,7 +84,7 @@ def push_down(predicates: Sequence[Predicate], execution: Execution) -> Pushed:
     for each in predicates:
         fixed = as_fixed(each)
         encoded = None if fixed is None else _encode(fixed, execution)
-        if fixed is None or encoded is None:
+        if fixed is None or encoded is None or len(parts) == MAX_PUSHED:
             residual.append(each)
             continue
         parts.append(encoded)
@@ -90,10 +92,18 @@ def push_down(predicates: Sequence[Predicate], execution: Execution) -> Pushed:
         if fixed.field.type.scalar.is_float:
             residual.append(each)
     return Pushed(
-        expression=reduce(and_, parts) if parts else None,
+        expression=all_of(parts) if parts else None,
         residual=tuple(residual),
         columns=tuple(dict.fromkeys(columns)),
     )
+
+
+def all_of(parts: Sequence[pc.Expression]) -> pc.Expression:
+    """All of these conditions, as a tree of little depth: what Arrow writes of one doubles with every level."""
+    if len(parts) == 1:
+        return parts[0]
+    half = len(parts) // 2
+    return all_of(parts[:half]) & all_of(parts[half:])
 
 
 def as_fixed(predicate: Predicate) -> Fixed | None:
@@ -148,6 +158,7 @@ def _prefix(column: pc.Expression, prefix: str) -> pc.Expression | None:
         return None
     last = ord(prefix[-1])
     if last == _LAST:
-        return column >= pa.scalar(prefix)
+        # There is no next letter to end the range.
+        return None
     after = prefix[:-1] + chr(_FIRST_AFTER if last == _LAST_BEFORE_SURROGATES else last + 1)
     return (column >= pa.scalar(prefix)) & (column < pa.scalar(after))

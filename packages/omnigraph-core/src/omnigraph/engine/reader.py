@@ -29,7 +29,7 @@ from omnigraph.engine.result import Result
 from omnigraph.engine.run import run_plan
 from omnigraph.engine.source import Source
 from omnigraph.engine.spans import span
-from omnigraph.errors import EmbeddingError, InvalidInputError
+from omnigraph.errors import EmbeddingError, InvalidInputError, OmnigraphError
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.lang.decode import read_source
@@ -136,6 +136,8 @@ class Reader:
             CompileError: the query is wrong; every mistake is told.
             InvalidInputError: a parameter is wrong, or the query changes the graph.
         """
+        if name is not None and not isinstance(name, str):
+            raise InvalidInputError(f"{name!r} is no name of a query.", help="Give a text, or leave it out.")
         plan = self.compiler(snapshot.schema).plan(_text(source), name)
         if not isinstance(plan, ReadPlan):
             raise InvalidInputError(
@@ -204,9 +206,12 @@ def _text(source: QuerySource) -> SourceText | str:
         )
     try:
         return read_source(Path(source))
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        if isinstance(error, OmnigraphError):
+            raise
+        why = getattr(error, "strerror", None) or error
         raise InvalidInputError(
-            f"The query file {source} could not be read: {error.strerror}.",
+            f"The query file {os.fspath(source)!r} could not be read: {why}.",
             help="Give the path of a .gq file, or the text of a query.",
         ) from error
 

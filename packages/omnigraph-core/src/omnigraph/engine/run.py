@@ -23,6 +23,7 @@ from omnigraph.engine.project import project
 from omnigraph.engine.rank import rank, rank_join, score
 from omnigraph.engine.scan import scan_nodes
 from omnigraph.engine.sort import first_rows, sort
+from omnigraph.errors import ResourceLimitError
 from omnigraph.plan.ir import (
     Aggregate,
     AntiJoin,
@@ -55,6 +56,21 @@ def run_plan(plan: ReadPlan, execution: Execution) -> pa.Table:
         InvalidInputError: a value that was given cannot be used, such as a text that no embedder takes.
         StorageError: the store failed.
     """
+    try:
+        return _run_root(plan, execution)
+    except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
+        if "overflow" not in str(error) and not isinstance(error, pa.ArrowCapacityError):
+            raise
+        raise ResourceLimitError(
+            "The texts that the query handles at once take more than 2 GiB, which is what Arrow can hold.",
+            resource="array_bytes",
+            limit=2**31 - 1,
+            actual=2**31,
+            help="Ask for fewer rows, or leave the long texts out.",
+        ) from error
+
+
+def _run_root(plan: ReadPlan, execution: Execution) -> pa.Table:
     trace = execution.trace
     if trace is None:
         return project(plan.root, run(plan.root.input, execution), execution)

@@ -36,9 +36,14 @@ def scan_nodes(operator: NodeScan, execution: Execution) -> Frame:
     """One row per node, in the order of ids."""
     target = execution.source.schema.node(operator.type_name)
     node_id = _named_id(target, operator.predicates, execution)
-    columns = _columns(operator.columns, operator.predicates)
     is_selective = node_id is not None or _is_indexed(operator, execution)
-    image = execution.source.image(target.key, columns=columns, is_selective=is_selective)
+    image = execution.source.image(
+        target.key,
+        # Of a node that is named by its key everything is read for one row only.
+        columns=() if node_id is not None else _columns((), operator.predicates),
+        shown=() if is_selective else operator.columns,
+        is_selective=is_selective,
+    )
     if image is not None:
         execution.note(operator, read="from memory")
         return _scan_image(operator, image, node_id, execution)

@@ -26,6 +26,7 @@ from omnigraph.engine.stored_rows import StoredRows, load_rows
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.state import TableEntry
+from omnigraph.tables.arrow_schema import is_blob
 from omnigraph.tables.interface import IndexCoverage, SnapshotHandle, TableStorage
 
 TYPES: Final = "types"
@@ -42,6 +43,8 @@ TYPE_VERSIONS: Final = 16
 """How many versions of a type are kept: of one branch, of all together."""
 
 _ENDS: Final = ("src", "dst")
+_NAMES: Final = ("id", *_ENDS)
+"""Columns whose texts are names, and short."""
 _ADDRESS_WIDTH: Final = 12
 
 R = TypeVar("R", bound=PinnedRows)
@@ -58,6 +61,7 @@ class Source:
         self._entries: dict[str, TableEntry] = {}
         self._handles: dict[str, SnapshotHandle] = {}
         self._images: dict[str, Image] = {}
+        self._open_widths: dict[str, int] = {}
 
     @property
     def schema(self) -> GraphSchema:
@@ -86,25 +90,29 @@ class Source:
         """How many rows a type has."""
         return self.entry(key).row_count
 
-    def image(self, key: str, *, columns: Sequence[str] = (), is_selective: bool = False) -> Image | None:
+    def image(
+        self, key: str, *, columns: Sequence[str] = (), shown: Sequence[str] = (), is_selective: bool = False
+    ) -> Image | None:
         """A whole type in memory; None when it is not to be held, and rows have to be read from storage.
 
         Args:
             key: of the type, such as ``node:Film``.
-            columns: that will be read. They count when it is decided, and are loaded with the ids if these are.
+            columns: that will be read whole. They count when it is decided, and are loaded with the ids if these are.
+            shown: that will be read for some rows; loaded with the others where they fit.
             is_selective: storage could find the few rows that are wanted. A large type is then held only after it was
                 asked for several times.
         """
-        image = self._images.get(key)
-        if image is not None or self.settings.scan_mode == "stored":
-            return image
-        wanted = tuple(columns)
-        is_there = self.memory.holds(TYPES, (key, self.entry(key).pin))
-        if not is_there and not self._may_hold(key, wanted, is_selective=is_selective):
+        if self.settings.scan_mode == "stored":
             return None
-        load = partial(load_image, columns=wanted)
-        image = self._images[key] = self._held(TYPES, key, load=load, extend=extend_image)
-        return image
+        image = self._images.get(key)
+        if image is None:
+            is_there = self.memory.holds(TYPES, (key, self.entry(key).pin))
+            if not is_there and not self._may_hold(key, columns, is_selective=is_selective):
+                return None
+            load = partial(load_image, columns=(*columns, *shown))
+            image = self._images[key] = self._held(TYPES, key, load=load, extend=extend_image)
+        is_readable = all(image.is_loaded(each) or each not in image.stored.too_large for each in columns)
+        return image if is_readable else None
 
     def endpoints(self, key: str) -> StoredRows | None:
         """The ends of all edges of a type, as columns ``src`` and ``dst``; None when they are too many to hold."""
@@ -151,8 +159,35 @@ class Source:
         """Whether ids and these columns of all entities take no more than the share of the memory of one type."""
         schema = self.schema.tables[key].schema
         names = dict.fromkeys(("id", *columns) if with_ids else columns)
-        width = _ADDRESS_WIDTH + sum(_width(schema.field(each).type) for each in names)
+        width = _ADDRESS_WIDTH + sum(self._width(key, schema.field(each)) for each in names)
         return self.row_count(key) * width * SHARE <= self.settings.cache_bytes
+
+    def _too_large(self, key: str) -> frozenset[str]:
+        """The columns that would not fit even alone."""
+        if self.settings.scan_mode == "memory":
+            return frozenset()
+        schema = self.schema.tables[key].schema
+        return frozenset(each for each in schema.names if each != "id" and not self.fits(key, (each,), with_ids=False))
+
+    def _width(self, key: str, field: pa.Field) -> int:
+        """Bytes that a value of a column is taken to need, before anything is read."""
+        width = _width(field.type)
+        if field.name in _NAMES or not _is_open(field.type):
+            return width
+        found = self._open_widths.get(key)
+        if found is None:
+            found = self._open_widths[key] = self._open_width(key)
+        return max(width, found)
+
+    def _open_width(self, key: str) -> int:
+        """What texts and lists of a row take at most, by the size of the files; 0 where that says nothing."""
+        schema = self.schema.tables[key].schema
+        parts = self.tables.parts(self.handle(key))
+        rows = sum(each.row_count for each in parts)
+        if rows == 0 or any(is_blob(each) for each in schema):
+            return 0
+        fixed = sum(_width(each.type) for each in schema if each.name in _NAMES or not _is_open(each.type))
+        return max(0, sum(each.byte_count for each in parts) // rows - fixed)
 
     def _held(
         self,
@@ -169,7 +204,7 @@ class Source:
 
         def build() -> R:
             grown = partial(memory.recount, family, name)
-            stored = Stored.of(key, self.tables, self.handle(key))
+            stored = Stored.of(key, self.tables, self.handle(key), too_large=self._too_large(key))
             for line in lines:
                 older = memory.newest(family, line)
                 made = None if older is None else extend(older, stored, on_growth=grown)
@@ -199,3 +234,8 @@ def _width(kind: pa.DataType) -> int:
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
         return 32
     return 8
+
+
+def _is_open(kind: pa.DataType) -> bool:
+    """Whether values of a type are as long as they like."""
+    return bool(pa.types.is_string(kind) or pa.types.is_list(kind))

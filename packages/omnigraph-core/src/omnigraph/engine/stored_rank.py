@@ -88,8 +88,11 @@ def _rank_vectors(
     key = source.schema.node(scan.type_name).key
     pushed = push_down(scan.predicates, execution)
     if not pushed.residual and op.count is not None:
+        # Of length 1: the squares of very small or large numbers are 0 or infinite in F32, by which Lance counts.
+        length = float(np.linalg.norm(query.astype(np.float64)))
+        unit = (query.astype(np.float64) / length).astype(np.float32)
         found = source.tables.nearest(
-            source.handle(key), field, query, op.count, columns=columns, predicate=pushed.expression
+            source.handle(key), field, unit, op.count, columns=columns, predicate=pushed.expression
         )
         distances = rounded(found["_distance"])
         # Lance passes over vectors of zeros, which stand at a distance of 1.

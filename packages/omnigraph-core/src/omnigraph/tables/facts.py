@@ -68,6 +68,7 @@ class TablePart:
         deletions: name of what says which rows are deleted; None when none is.
         row_count: rows that were written, deleted ones included.
         live_count: rows that are there.
+        byte_count: of the data files; 0 where that is not known.
     """
 
     number: int
@@ -75,6 +76,7 @@ class TablePart:
     deletions: str | None
     row_count: int
     live_count: int
+    byte_count: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

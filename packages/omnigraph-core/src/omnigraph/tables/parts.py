@@ -154,4 +154,5 @@ def _part(fragment: LanceFragment) -> TablePart:
         deletions=None if deletions is None else deletions.path(fragment.fragment_id),
         row_count=facts.physical_rows,
         live_count=facts.num_rows,
+        byte_count=sum(each.file_size_bytes or 0 for each in facts.files),
     )
