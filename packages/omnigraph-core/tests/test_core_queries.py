@@ -122,6 +122,20 @@ def test_a_graph_that_crossed_a_process_boundary_answers(graph: og.Graph) -> Non
     assert there.query(PAIRS).rows() == [{"n": 16}]
 
 
+def test_a_look_up_by_key_judges_every_other_condition(graph: og.Graph) -> None:
+    def found(conditions: str) -> list[str]:
+        text = f'query q() {{ match {{ $p: Person {{ name: "ann" }} {conditions} }} return {{ $p.name }} }}'
+        return [row["p.name"] for row in graph.query(text).rows()]
+
+    assert found("") == ["ann"]
+    assert found("$p.age = 40") == ["ann"]
+    assert found("$p.age = 41") == []
+    assert found('$p.name = "ann"') == ["ann"]
+    assert found('$p.name = "bo"') == []
+    assert found('$p.name != "ann"') == []
+    assert found('$p: Person { name: "bo" }') == []
+
+
 # ── budgets ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -23,6 +23,8 @@ Positions = npt.NDArray[np.int64]
 
 ABSENT: Final = -1
 
+_ONE_BY_ONE: Final = 4
+
 _MOST_TEXT: Final = 2**31 - 1
 """What the offsets of one array of text can count; beyond it they have to be wider."""
 
@@ -101,10 +103,18 @@ def take_values(column: pa.Array, positions: Positions) -> pa.Array:
     """The values at these positions; null at -1."""
     if len(positions) == len(column) and is_identity(positions):
         return column
+    if 0 < len(positions) <= _ONE_BY_ONE and _is_plain(column.type):
+        # One by one, which for so few is quicker than a call of Arrow's kernels.
+        return pa.array([None if each == ABSENT else column[each].as_py() for each in positions.tolist()], column.type)
     indices = pa.array(positions)
     if len(positions) and int(positions.min()) == ABSENT:
         indices = pc.if_else(pc.equal(indices, ABSENT), pa.scalar(None, pa.int64()), indices)
     return contiguous(column.take(indices))
+
+
+def _is_plain(kind: pa.DataType) -> bool:
+    """Whether a value goes through Python and back as it is."""
+    return bool(pa.types.is_string(kind) or pa.types.is_integer(kind) or pa.types.is_boolean(kind))
 
 
 def is_identity(positions: Positions) -> bool:

@@ -8,6 +8,7 @@ judges the rest batch by batch.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
@@ -18,9 +19,9 @@ from omnigraph.engine.execution import Execution, label
 from omnigraph.engine.frame import Bound, Frame
 from omnigraph.engine.images import LARGE, Image
 from omnigraph.engine.predicates import holds
-from omnigraph.engine.pushdown import Pushed, as_fixed, lossless, push_down
+from omnigraph.engine.pushdown import Fixed, Pushed, as_fixed, lossless, push_down
 from omnigraph.history.schemas import TypeTable
-from omnigraph.lang.types import Scalar
+from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.plan.ir import NodeScan, Predicate
 from omnigraph.plan.tree import properties_of
 from omnigraph.query.ast import Operator
@@ -35,30 +36,31 @@ _SPELLED: Final = frozenset(
 def scan_nodes(operator: NodeScan, execution: Execution) -> Frame:
     """One row per node, in the order of ids."""
     target = execution.source.schema.node(operator.type_name)
-    node_id = _named_id(target, operator.predicates, execution)
-    is_selective = node_id is not None or _is_indexed(operator, execution)
+    named = _named_node(target, operator.predicates, execution)
+    is_selective = named is not None or _is_indexed(operator, execution)
     image = execution.source.image(
         target.key,
         # Of a node that is named by its key everything is read for one row only.
-        columns=() if node_id is not None else _columns((), operator.predicates),
+        columns=() if named is not None else _columns((), operator.predicates),
         shown=() if is_selective else operator.columns,
         is_selective=is_selective,
     )
     if image is not None:
         execution.note(operator, read="from memory")
-        return _scan_image(operator, image, node_id, execution)
+        return _scan_image(operator, image, named, execution)
     return _scan_stored(operator, target, execution)
 
 
-def _scan_image(operator: NodeScan, image: Image, node_id: str | None, execution: Execution) -> Frame:
+def _scan_image(operator: NodeScan, image: Image, named: _Named | None, execution: Execution) -> Frame:
     positions: Positions
-    if node_id is None:
-        positions = np.arange(len(image), dtype=np.int64)
+    if named is None:
+        positions, judged = np.arange(len(image), dtype=np.int64), operator.predicates
     else:
-        found = image.find_one(node_id)
+        found = image.find_one(named.id)
         positions = np.array([] if found == ABSENT else [found], dtype=np.int64)
+        judged = named.others
     frame = _frame(operator.variable, image, positions)
-    return frame.filter(holds(operator.predicates, frame, execution)) if operator.predicates else frame
+    return frame.filter(holds(judged, frame, execution)) if judged and frame.row_count else frame
 
 
 def _scan_stored(operator: NodeScan, target: TypeTable, execution: Execution) -> Frame:
@@ -99,19 +101,33 @@ def _columns(wanted: Sequence[str], judged_by: Sequence[Predicate]) -> list[str]
     return list(dict.fromkeys(("id", *wanted, *judged)))
 
 
-def _named_id(target: TypeTable, predicates: Sequence[Predicate], execution: Execution) -> str | None:
-    """The id that conditions name by saying the whole key; None when they do not."""
-    fixed = {each.field.property: each for each in map(as_fixed, predicates) if each and each.operator is Operator.EQ}
-    if not target.key_columns or not fixed.keys() >= set(target.key_columns):
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """A node that conditions name by saying its whole key, and the conditions that they are not."""
+
+    id: str
+    others: tuple[Predicate, ...]
+
+
+def _named_node(target: TypeTable, predicates: Sequence[Predicate], execution: Execution) -> _Named | None:
+    """The node of which conditions say the whole key; None when they do not."""
+    said: dict[str, tuple[Predicate, Fixed]] = {}
+    for each in predicates:
+        fixed = as_fixed(each)
+        if fixed is not None and fixed.operator is Operator.EQ:
+            said.setdefault(fixed.field.property, (each, fixed))
+    if not target.key_columns or not said.keys() >= set(target.key_columns):
         return None
-    members: list[tuple[KeyValue, object]] = []
+    members: list[tuple[KeyValue, ValueType]] = []
     for name in target.key_columns:
-        declared = fixed[name].field.type
-        value = execution.given(fixed[name].value)
+        declared = said[name][1].field.type
+        value = execution.given(said[name][1].value)
         if declared.scalar not in _SPELLED or isinstance(value, bool) or not isinstance(value, str | int):
             return None
         members.append((value, declared))
-    return spell_id(members)  # type: ignore[arg-type]  # the loop saw to it
+    # Who has the id that a key spells has the key. A second condition on the same column may say another one.
+    used = {id(said[name][0]) for name in target.key_columns}
+    return _Named(spell_id(members), tuple(each for each in predicates if id(each) not in used))
 
 
 def _is_indexed(operator: NodeScan, execution: Execution) -> bool:
