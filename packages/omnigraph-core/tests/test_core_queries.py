@@ -230,6 +230,8 @@ def test_stats_count_queries_rows_failures_and_plans(graph: og.Graph) -> None:
     assert (stats.plans["hits"], stats.plans["misses"], stats.plans["entries"]) == (2, 2, 2)
     assert 0 < sum(each.bytes for each in stats.memory.values()) <= stats.memory_limit
     assert stats.to_dict()["reads"]["queries"] == 4
+    assert stats.open_versions >= 2
+    assert stats.session_bytes > 0
 
 
 def test_a_closed_graph_keeps_nothing_in_memory(graph: og.Graph) -> None:

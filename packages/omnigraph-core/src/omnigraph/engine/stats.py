@@ -42,6 +42,8 @@ class GraphStats:
         plans: remembered plans: ``hits``, ``misses``, ``entries``.
         memory: what is kept decoded, by family.
         memory_limit: bytes that all families together may take.
+        open_versions: of types, that are kept open.
+        session_bytes: that storage keeps of metadata and indexes.
         read_requests: that reads of tables took.
         read_bytes: that they brought.
     """
@@ -50,6 +52,8 @@ class GraphStats:
     plans: Mapping[str, int]
     memory: Mapping[str, FamilyStats]
     memory_limit: int
+    open_versions: int
+    session_bytes: int
     read_requests: int
     read_bytes: int
     indexes: tuple[IndexState, ...]
@@ -63,11 +67,14 @@ def graph_stats(reader: Reader, tables: TableStorage, snapshot: Snapshot) -> Gra
     """The counters of a handle, and the indexes of a snapshot; opens types that nobody opened yet."""
     indexes = tuple(_index_states(tables, snapshot))
     requests, size = tables.read_counts()
+    open_versions, session_bytes = tables.kept_handles()
     return GraphStats(
         reads=reader.counts,
         plans=reader.plan_counts(),
         memory=reader.memory.stats(),
         memory_limit=reader.memory.max_bytes,
+        open_versions=open_versions,
+        session_bytes=session_bytes,
         read_requests=requests,
         read_bytes=size,
         indexes=indexes,

@@ -228,6 +228,10 @@ class TableStorage(Sealed, ABC):
         Reads of the manifest and those that belong to a commit are among them; listings are not.
         """
 
+    @abstractmethod
+    def kept_handles(self) -> tuple[int, int]:
+        """How many versions are open, and the bytes that Lance keeps of metadata and indexes."""
+
     # ── staging: nothing becomes part of a version ───────────────────────────────────────────────────────────
 
     @abstractmethod

@@ -194,6 +194,9 @@ class LanceTables(TableStorage):
     def read_counts(self) -> tuple[int, int]:
         return self._meter.counts()
 
+    def kept_handles(self) -> tuple[int, int]:
+        return len(self._handles), int(self._session.size_bytes())
+
     # ── staging ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def write_rows(self, pin: TablePin, rows: pa.Table | pa.RecordBatchReader, *, schema: pa.Schema) -> WrittenRows:
