@@ -19,6 +19,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 import omnigraph as og
 from omnigraph.engine import postings, predicates, run, spans
+from omnigraph.engine.reader import MAX_SCHEMAS
 from omnigraph.errors import (
     CheckError,
     CompileError,
@@ -27,6 +28,7 @@ from omnigraph.errors import (
     NotFoundError,
     ResourceLimitError,
 )
+from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.ulids import new_ulid
 from omnigraph.lang import SourceText
 
@@ -232,6 +234,16 @@ def test_stats_count_queries_rows_failures_and_plans(graph: og.Graph) -> None:
     assert stats.to_dict()["reads"]["queries"] == 4
     assert stats.open_versions >= 2
     assert stats.session_bytes > 0
+
+
+def test_plans_of_few_schemas_are_remembered_and_the_least_used_leave(graph: og.Graph) -> None:
+    schemas = [GraphSchema.new(f"node N{number} {{ k: String @key }}", new_ulid()) for number in range(MAX_SCHEMAS)]
+    first = graph._reader.compiler(graph.snapshot().schema)
+    for each in schemas:
+        assert graph._reader.compiler(each) is graph._reader.compiler(each)
+        assert graph._reader.compiler(graph.snapshot().schema) is first
+    assert len(graph._reader._compilers) == MAX_SCHEMAS
+    assert schemas[0].digest not in graph._reader._compilers
 
 
 def test_a_closed_graph_keeps_nothing_in_memory(graph: og.Graph) -> None:

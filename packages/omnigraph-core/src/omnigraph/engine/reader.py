@@ -12,6 +12,7 @@ import logging
 import os
 import threading
 import time
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,6 +41,9 @@ from omnigraph.plugins import embed_texts
 from omnigraph.query.checked import ConstantValue, Nearest
 from omnigraph.query.params import bind_parameters
 from omnigraph.tables.interface import TableStorage
+
+MAX_SCHEMAS: Final = 8
+"""Of how many schemas plans are remembered; reads of the past may need an older one."""
 
 _log: Final = logging.getLogger("omnigraph.query")
 
@@ -80,7 +84,7 @@ class Reader:
         self.memory = Memory(self.settings.cache_bytes)
         self._tables = tables
         self._lock = threading.Lock()
-        self._compilers: dict[str, Compiler] = {}
+        self._compilers: OrderedDict[str, Compiler] = OrderedDict()
         self.counts = ReadCounts()
 
     def query(
@@ -169,15 +173,20 @@ class Reader:
 
     def compiler(self, schema: GraphSchema) -> Compiler:
         """The compiler of a schema, with the plans it remembers."""
-        found = self._compilers.get(schema.digest)
-        if found is None:
-            with self._lock:
-                found = self._compilers.setdefault(schema.digest, Compiler(schema.catalog))
-        return found
+        with self._lock:
+            found = self._compilers.get(schema.digest)
+            if found is None:
+                found = self._compilers[schema.digest] = Compiler(schema.catalog)
+            self._compilers.move_to_end(schema.digest)
+            if len(self._compilers) > MAX_SCHEMAS:
+                self._compilers.popitem(last=False)
+            return found
 
     def plan_counts(self) -> dict[str, int]:
         """How often plans were remembered, made and are held."""
-        infos = [each.plan.cache_info() for each in self._compilers.values()]  # type: ignore[attr-defined]
+        with self._lock:
+            compilers = [*self._compilers.values()]
+        infos = [each.plan.cache_info() for each in compilers]  # type: ignore[attr-defined]
         return {
             "hits": sum(each.hits for each in infos),
             "misses": sum(each.misses for each in infos),
