@@ -19,6 +19,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
+from omnigraph.history.warm import KnownStep
 from omnigraph.tables.interface import IndexSpec, SnapshotHandle
 from omnigraph.write.attempts import run_write
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
@@ -130,8 +131,8 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
         return IndexReport(branch=branch, built=(), pending=tuple(work.pending), commit=None)
     for each in effects:
         # No row moved, so what is known of the old version holds for the new one.
-        pin = published.log.state.entries[each.target.key].pin
-        repository.warm.carry_over(each.pin, pin, each.target.schema.empty_table(), replaces=False)
+        made = repository.tables.open_at(published.log.state.entries[each.target.key].pin)
+        repository.warm.follow(repository.tables, each.pin, made, KnownStep.nothing(each.target.schema))
     return IndexReport(branch=branch, built=tuple(work.built), pending=tuple(work.pending), commit=published.commit)
 
 
