@@ -79,11 +79,10 @@ def test_what_is_followed_is_what_a_read_would_give(steps, columns, is_own):
     """Rows that this process wrote cost nothing; what another one wrote is read, and no more than that."""
     tables, handle = created({str(each): each for each in range(10)})
     wanted = [*columns, "_rowaddr"]
-    warm, ids, value = WarmColumns(), {str(each) for each in range(10)}, 0
+    warm, ids = WarmColumns(), {str(each) for each in range(10)}
     warm.columns(tables, handle, wanted, row_count=len(ids))
-    for what, numbers in steps:
+    for value, (what, numbers) in enumerate(steps, 1):
         names = {str(each) for each in numbers}
-        value += 1
         names = {"append": names - ids, "merge": names, "read": set()}.get(what, names & ids)
         if names:
             before = handle

@@ -104,6 +104,11 @@ class WarmColumns:
         self._keep(handle.pin, _Kept(found, tables.parts(handle)))
         return found.select(list(columns))
 
+    def held(self, handle: SnapshotHandle, columns: Sequence[str]) -> pa.Table | None:
+        """These columns of a version if they are kept; nothing is read."""
+        held = self._held(handle.pin)
+        return held.rows.select(list(columns)) if held and set(columns) <= set(held.rows.column_names) else None
+
     def follow(self, tables: TableStorage, old: TablePin, handle: SnapshotHandle, step: KnownStep) -> None:
         """Keep of a new version what was kept of an old one, by what its writer knows; nothing is read for it.
 

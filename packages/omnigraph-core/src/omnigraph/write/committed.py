@@ -5,7 +5,7 @@ Validators and id resolvers read through it and nothing else, so the read set of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 
@@ -69,6 +69,25 @@ class CommittedRows:
             return kept.select(list(columns))
         parts = [pc.field(name).isin(values) for name, values in keys.items()]
         return self.tables.read(handle, columns=columns, predicate=reduce(and_, parts)).read_all()
+
+    def column_batches(self, target: TypeTable, column: str, sieve: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+        """A column with the addresses of its rows: of all rows, or of those at least that the sieve lets through."""
+        handle = self._open(target)
+        kept = self.warm.columns(self.tables, handle, [column, ADDRESS], row_count=self.row_count(target))
+        if kept is not None:
+            return iter(kept.to_batches())
+        return iter(self.tables.read(handle, columns=[column], predicate=sieve, with_address=True))
+
+    def rows_at(self, target: TypeTable, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows at these addresses, with these columns, in this order; ``_rowaddr`` may be one of them."""
+        handle = self._open(target)
+        names = [each for each in columns if each != ADDRESS]
+        kept = self.warm.held(handle, [*names, ADDRESS])
+        if kept is not None:
+            found = kept.take(pc.index_in(addresses, value_set=kept[ADDRESS].combine_chunks()))
+        else:
+            found = self.tables.take(handle, addresses, names).append_column(ADDRESS, addresses)
+        return found.select(list(columns))
 
     def locate(self, target: TypeTable, ids: pa.Array) -> pa.Array:
         """Where the rows with these ids lie, id by id; null for those that are not there."""

@@ -21,7 +21,7 @@ from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
 from omnigraph.history.warm import KnownStep
 from omnigraph.tables.interface import IndexSpec, SnapshotHandle
-from omnigraph.write.attempts import run_write
+from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
 
 
@@ -126,7 +126,7 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
 
     repository.newest(branch)
     try:
-        published = run_write(repository, branch, prepare, is_strict=False)
+        published = run_write(repository, WriteRequest(branch=branch), prepare)
     except _NothingToDoError:
         return IndexReport(branch=branch, built=(), pending=tuple(work.pending), commit=None)
     for each in effects:

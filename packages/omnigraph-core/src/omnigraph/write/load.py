@@ -24,7 +24,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
-from omnigraph.write.attempts import run_write
+from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
@@ -34,6 +34,9 @@ from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, read_records
 from omnigraph.write.stage import AttemptFiles, Incoming, StagedChanges, prepare_changes
 from omnigraph.write.validation.edge_ids import merge_tuple
+
+BRIEF_ROWS: Final = 1_000
+"""A load of so many records keeps others of this process waiting rather than race with them."""
 
 
 class RepeatedLoadError(Exception):
@@ -218,11 +221,15 @@ def publish_rows(
     deadline = Deadline() if request.deadline_seconds is None else Deadline(seconds=request.deadline_seconds)
     published = run_write(
         repository,
-        request.branch,
+        WriteRequest(
+            branch=request.branch,
+            types=frozenset(each.target.key for each in incoming),
+            is_strict=request.mode is LoadMode.OVERWRITE,
+            is_brief=total <= BRIEF_ROWS,
+            deadline=deadline,
+            staged_at=staged_at,
+        ),
         prepare,
-        is_strict=request.mode is LoadMode.OVERWRITE,
-        deadline=deadline,
-        staged_at=staged_at,
     )
     last[0].keep_warm(repository, published.log.state)
     return published
