@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from omnigraph.errors import ConflictError, ConstraintError, StorageCondition, StorageError
+from omnigraph.errors import BranchReplacedError, ConstraintError, HeadMovedError, StorageCondition, StorageError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
@@ -43,7 +43,9 @@ def run_write(
     that was published since voids them.
 
     Raises:
-        ConflictError: the write is strict and data that it relied on moved, or the deadline passed.
+        HeadMovedError: the write is strict and data that it relied on moved.
+        BranchReplacedError: the branch was made anew.
+        ContentionError: the deadline passed.
         ConstraintError: the rows break a rule on the newest state.
     """
     deadline = deadline or Deadline()
@@ -57,7 +59,7 @@ def run_write(
         return published
     with turns.turn(deadline.seconds_left):
         while published is None:
-            deadline.wait(f"finish the write on {branch}")
+            deadline.wait(f"finish the write on {branch}", branch=branch)
             published = _attempt(repository, base, prepare, is_strict=is_strict, deadline=deadline)
     return published
 
@@ -94,21 +96,14 @@ def _attempt(
         return publish(repository, plan, deadline)
     except ReadSetMovedError as moved:
         if is_strict and moved.is_logical:
-            raise ConflictError(
-                f"{', '.join(map(_told, moved.members))} changed while this write was under way.",
+            raise HeadMovedError(
+                branch=plan.base.branch.name,
                 expected=plan.base.state.head.id,
                 actual=moved.log.state.head.id,
-                help="Look at what changed, then repeat the write if it is still what you want.",
-                details={"members": list(moved.members)},
+                members=moved.members,
             ) from moved
         base.log, base.is_void = moved.log, moved.is_void
         return None
-
-
-def _told(member: str) -> str:
-    """A member of a read set in the words of users: ``pin:node:Film`` is the node type Film."""
-    kind, _, name = member.removeprefix("pin:").partition(":")
-    return f"{kind} type {name}" if name else member
 
 
 def _is_fenced(log: ManifestLog, since: int) -> bool:
@@ -118,9 +113,6 @@ def _is_fenced(log: ManifestLog, since: int) -> bool:
 
 def _refuse_other_branch(log: ManifestLog, newer: ManifestLog) -> None:
     if newer.branch.incarnation != log.branch.incarnation:
-        raise ConflictError(
-            f"The branch {log.branch.name} was deleted and made anew while this write was under way.",
-            expected=log.branch.incarnation,
-            actual=newer.branch.incarnation,
-            help="Repeat the write on the new branch if that is what you want.",
+        raise BranchReplacedError(
+            branch=log.branch.name, expected=log.branch.incarnation, actual=newer.branch.incarnation
         )
