@@ -151,7 +151,10 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     Raises:
         InvalidInputError: records that are no rows of the schema; every one is told, up to a bound.
         ConstraintError: rows that break a rule of the schema.
-        ConflictError: the graph moved on under an overwrite, or the deadline passed.
+        HeadMovedError: the graph moved on under an overwrite, or the schema changed.
+        ContentionError: the deadline passed while others kept publishing first.
+        BranchReplacedError: the branch was made anew.
+        ConflictError: garbage collection may have removed what was written on the way.
         NotFoundError: there is no such branch.
         ReadOnlyError: the graph was opened for reading.
         OutcomeUnknownError, StorageError: as ``publish``.
