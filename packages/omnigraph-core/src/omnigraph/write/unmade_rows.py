@@ -38,6 +38,11 @@ class UnmadeRows:
     def __init__(self) -> None:
         self._types: dict[str, _HeldRows] = {}
 
+    @property
+    def held_bytes(self) -> int:
+        """What is in memory."""
+        return sum(each.held_bytes for each in self._types.values())
+
     def take(self, typed: TypedRows) -> bool:
         """Whether the rows are held here: those that leave vectors out, and all of their type that come behind them.
 
@@ -49,7 +54,7 @@ class UnmadeRows:
                 return False
             held = self._types[typed.target.key] = _HeldRows(typed.target, typed.source)
         held.add(typed)
-        if sum(each.held_bytes for each in self._types.values()) > HELD_BYTES:
+        if self.held_bytes > HELD_BYTES:
             max(self._types.values(), key=lambda each: each.held_bytes).spill()
         return True
 
