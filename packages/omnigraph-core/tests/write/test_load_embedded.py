@@ -35,13 +35,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> SeenRequests:
     return SeenRequests(monkeypatch)
 
 
-@pytest.fixture(params=["in memory", "in a file"])
-def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """Where rows wait for their vectors; in the file, each record is a batch of its own."""
-    if request.param == "in a file":
-        monkeypatch.setattr(unmade_rows, "HELD_BYTES", 0)
+@pytest.fixture(params=["in memory", "partly in a file", "in a file"])
+def held(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rows wait for their vectors; with a file, each record is a batch of its own."""
+    if request.param != "in memory":
+        monkeypatch.setattr(unmade_rows, "HELD_BYTES", 0 if request.param == "in a file" else 150)
         monkeypatch.setattr(loading, "read_records", partial(read_records, chunk_rows=1))
-    return request.param
 
 
 def essay(title, **data):
