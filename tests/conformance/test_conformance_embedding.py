@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import multiprocessing
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -67,8 +68,8 @@ def test_what_is_exported_comes_back_without_an_embedder(root, monkeypatch: pyte
         assert [*copy.export()] == exported
 
 
-def test_a_film_written_by_another_process_is_found_by_its_plot(shared_root):
-    graph = shared_root.init(SCHEMA)
+def test_a_film_written_by_another_process_is_found_by_its_plot(tmp_path: Path):
+    graph = og.init(tmp_path / "graph", schema=SCHEMA)
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
         receipt = pool.submit(write_films, graph.bulk(["Film"]), table()).result()
     graph.bulk_publish([receipt])

@@ -225,3 +225,11 @@ def test_rows_that_are_wrong_take_their_vectors_with_them(form):
     loaded = load_essays(form, *essays)
     assert loaded.problems == [(2, "id_mismatch", "id")]
     assert unmade(loaded) == {"bodyVec": [1, 3]}
+
+
+@pytest.mark.parametrize("form", ["lines one by one", "records"])
+def test_a_record_that_is_refused_leaves_no_vector_to_the_next_one(form):
+    bad = {"title": "a", "body": "x", "colour": 1}
+    loaded = load_essays(form, bad, {"title": "b"}, bad, {"title": "c", "body": "y"})
+    assert loaded.problems == [(1, "unknown_field", "colour"), (3, "unknown_field", "colour")]
+    assert unmade(loaded) == {"bodyVec": [4]}

@@ -101,11 +101,11 @@ class TypeRows:
         self.target = target
         self.lines: list[int] = []
         self._rows: list[list[Any]] = []
-        self._sources = {name: target.type.by_name[each.source] for name, each in optional_vectors(target).items()}
-        self._unmade: dict[str, list[int]] = {name: [] for name in self._sources}
+        sources = {name: target.type.by_name[each.source] for name, each in optional_vectors(target).items()}
+        self._unmade: dict[str, list[int]] = {name: [] for name in sources}
         self._known = {"id", *target.type.by_name}
         self._properties = [
-            (name, converter_of(owned.type), owned)
+            (name, converter_of(owned.type), owned.type.is_nullable, sources.get(name))
             for name in target.schema.names
             if (owned := target.type.by_name.get(name)) is not None
         ]
@@ -113,7 +113,6 @@ class TypeRows:
     def add(self, data: Mapping[str, Any], src: str, dst: str, line: int) -> list[Misfit] | None:
         """Take a row; or leave it, and return everything that is wrong with it."""
         misfits: list[Misfit] = []
-        unmade: list[str] = []
         row: list[Any] = [None] if self.target.kind == "node" else [None, src, dst]
         if not data.keys() <= self._known:
             misfits += [self._unknown(name) for name in data if name not in self._known]
@@ -122,32 +121,28 @@ class TypeRows:
                 row[0] = read_id(data["id"])
             except Misfit as misfit:
                 misfits.append(self._wrong("id", misfit))
-        for name, convert, owned in self._properties:
+        for name, convert, is_nullable, source in self._properties:
             value = data.get(name)
             if value is not None:
                 try:
                     row.append(convert(value))
                 except Misfit as misfit:
                     misfits.append(self._wrong(name, misfit))
-            elif name in self._sources and name not in data and self._has_text(data, self._sources[name]):
+            elif source is not None and name not in data and _has_text(data, source):
                 row.append(None)
-                unmade.append(name)
-            elif owned.type.is_nullable:
+                self._unmade[name].append(len(self._rows))
+            elif is_nullable:
                 row.append(None)
             else:
-                misfits.append(self._missing(owned, is_null=name in data))
+                misfits.append(self._missing(name, is_null=name in data))
         if misfits:
+            for rows in self._unmade.values():
+                if rows and rows[-1] == len(self._rows):
+                    rows.pop()
             return misfits
-        for name in unmade:
-            self._unmade[name].append(len(self._rows))
         self._rows.append(row)
         self.lines.append(line)
         return None
-
-    @staticmethod
-    def _has_text(data: Mapping[str, Any], source: Property) -> bool:
-        # A source that must be there and is not is told by itself.
-        return data.get(source.name) is not None or not source.type.is_nullable
 
     def finish(self, problems: ProblemLog, source: str | None, batch_bytes: int) -> Iterator[TypedRows]:
         """The rows as Arrow, without those whose id is not the one that their key makes."""
@@ -214,5 +209,11 @@ class TypeRows:
     def _wrong(self, name: str, value: Misfit) -> Misfit:
         return Misfit(value.reason, describe(self.target, name, value.text), name=name)
 
-    def _missing(self, owned: Property, *, is_null: bool) -> Misfit:
-        return Misfit(Reason.MISSING_REQUIRED, missing_text(self.target, owned, is_null=is_null), name=owned.name)
+    def _missing(self, name: str, *, is_null: bool) -> Misfit:
+        text = missing_text(self.target, self.target.type.by_name[name], is_null=is_null)
+        return Misfit(Reason.MISSING_REQUIRED, text, name=name)
+
+
+def _has_text(data: Mapping[str, Any], source: Property) -> bool:
+    # A source that must be there and is not is told by itself.
+    return data.get(source.name) is not None or not source.type.is_nullable
