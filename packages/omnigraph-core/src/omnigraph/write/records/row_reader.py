@@ -87,7 +87,7 @@ class RowReader:
         types, self._types, self.row_count = self._types, {}, 0
         for rows in types.values():
             if rows.lines:
-                yield from rows.finish(self._problems, self._source, self._batch_bytes)
+                yield from rows.finish(self._problems, self._source, batch_bytes=self._batch_bytes)
 
 
 class TypeRows:
@@ -144,9 +144,14 @@ class TypeRows:
         self.lines.append(line)
         return None
 
-    def finish(self, problems: ProblemLog, source: str | None, batch_bytes: int) -> Iterator[TypedRows]:
-        """The rows as Arrow, without those whose id is not the one that their key makes."""
-        step = rows_within(self.target, batch_bytes)
+    def finish(
+        self, problems: ProblemLog, source: str | None, *, batch_bytes: int | None = None
+    ) -> Iterator[TypedRows]:
+        """The rows as Arrow, without those whose id is not the one that their key makes.
+
+        They come in batches whose vectors, given or not, take at most ``batch_bytes``; None for a single batch.
+        """
+        step = (len(self.lines) or 1) if batch_bytes is None else rows_within(self.target, batch_bytes)
         unmade = {name: np.isin(np.arange(len(self.lines)), rows) for name, rows in self._unmade.items() if rows}
         for start in range(0, len(self.lines), step):
             part = slice(start, start + step)
@@ -177,10 +182,10 @@ class TypeRows:
         Raises:
             Misfit: the property cannot hold it.
         """
-        _, convert, owned = next(each for each in self._properties if each[0] == name)
+        _, convert, is_nullable, _ = next(each for each in self._properties if each[0] == name)
         if value is None:
-            if not owned.type.is_nullable:
-                raise self._missing(owned, is_null=True)
+            if not is_nullable:
+                raise self._missing(name, is_null=True)
             return self._column([None], name)
         try:
             return self._column([convert(value)], name)
