@@ -80,7 +80,8 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
         log=log,
         is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
     )
-    return attempts.run()
+    with repository.heart.beating():
+        return attempts.run()
 
 
 @dataclass(slots=True)

@@ -83,7 +83,7 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
         # This process knows already that the swap would be lost; it may know that the plan is, too.
         check_read_set(repository, plan, log)
     repository.tables.sync_staged([staged for effect in plan.effects for staged in effect.staged])
-    sidecar = write_sidecar(repository.adapter, plan)
+    sidecar = write_sidecar(repository.adapter, plan, writer=repository.heart.writer)
     try:
         reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
         tables = _commit_tables(repository, plan)
