@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from omnigraph.write.bulk import BulkReceipt, BulkTicket
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
+    from omnigraph.write.mutate import MutationResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,6 +34,7 @@ __all__ = [
     "IndexReport",
     "LoadProgress",
     "LoadResult",
+    "MutationResult",
     "QueryBudget",
     "Result",
     "Snapshot",
@@ -52,6 +54,7 @@ _HOME = {
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
+    "MutationResult": ("omnigraph.write.mutate", "MutationResult"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Result": ("omnigraph.engine.result", "Result"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
