@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.budget import QueryBudget
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.result import Result
-    from omnigraph.engine.stats import GraphStats
+    from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.graph import Graph, init, open
     from omnigraph.history.commits import Commit
     from omnigraph.history.snapshot import Snapshot
@@ -34,6 +34,7 @@ __all__ = [
     "IndexReport",
     "LoadProgress",
     "LoadResult",
+    "MaintenanceStats",
     "MutationResult",
     "QueryBudget",
     "Result",
@@ -54,6 +55,7 @@ _HOME = {
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
+    "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),
     "MutationResult": ("omnigraph.write.mutate", "MutationResult"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Result": ("omnigraph.engine.result", "Result"),
