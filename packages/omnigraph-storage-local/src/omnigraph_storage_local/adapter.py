@@ -1,10 +1,13 @@
 """``LocalAdapter``: control objects as files below one directory, Lance's tables beside them.
 
-    write     make directories, fill and sync ``<name>#<digits>``  →  lock: check, rename  →  sync directories
-    read      open and read, without the lock
+    write_if_*   make directories, fill and sync ``<name>#<digits>``  →  lock: check, rename  →  sync directories
+    write        the same without the lock: there is nothing to check
+    read         open and read, without the lock
 
 The slow part of a change happens on a temporary file; the lock covers a check and one ``rename(2)``. So readers meet
 whole objects, create-if-absent needs no hard links, and ``write_if_match`` is a compare-and-swap among all processes.
+Whoever writes or deletes without a condition waits for nobody, so a process that was stopped while it held the lock is
+in the way of conditional changes only. An object is changed either with conditions or without, not by both at once.
 A writer that dies leaves a temporary file, which no listing shows and no key reaches; its lock is freed by the kernel.
 
 Directories are not objects. A link to a file counts as a file, and replacing it replaces the link. A linked directory
@@ -118,7 +121,7 @@ class LocalAdapter(StorageAdapter):
     # ── changing ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _write(self, key: ObjectKey, data: bytes) -> None:
-        self._replace(key, lambda: self._staged(key, data), allowed=lambda: True)
+        self._replace(key, lambda: self._staged(key, data), allowed=None)
 
     def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
         return self._replace(
@@ -145,8 +148,7 @@ class LocalAdapter(StorageAdapter):
         try:
             if stat.S_ISDIR(os.lstat(path).st_mode):
                 return
-            with self._locked():
-                os.unlink(path)
+            os.unlink(path)
         except FileNotFoundError:
             return
         except NotADirectoryError:
@@ -209,9 +211,14 @@ class LocalAdapter(StorageAdapter):
     # ── the one way to change an object ──────────────────────────────────────────────────────────────────────
 
     def _replace(
-        self, target: ObjectKey, incoming: Callable[[], AbstractContextManager[str]], allowed: Callable[[], bool]
+        self,
+        target: ObjectKey,
+        incoming: Callable[[], AbstractContextManager[str]],
+        allowed: Callable[[], bool] | None,
     ) -> bool:
         """Rename the incoming file over the target if ``allowed()`` says so under the lock; whether it was done.
+
+        Without a condition nothing is asked, and no lock is taken.
 
         Raises:
             IsADirectoryError: a directory stands where the object is to be.
@@ -221,7 +228,7 @@ class LocalAdapter(StorageAdapter):
         path = self.uri(target)
         refuse_directory(path)
         # Whoever has lost already need not write and sync a file to learn it.
-        if not allowed():
+        if allowed is not None and not allowed():
             return False
         was_ready = False
         for _ in range(MAX_ATTEMPTS):
@@ -229,10 +236,10 @@ class LocalAdapter(StorageAdapter):
                 self._make_directories(os.path.dirname(path))
                 was_ready = True
                 self._reached(DIRECTORY_READY)
-                with incoming() as source, self._locked():
+                with incoming() as source, nullcontext() if allowed is None else self._locked():
                     self._reached(LOCKED)
                     refuse_directory(path)
-                    if not allowed():
+                    if allowed is not None and not allowed():
                         return False
                     self._reached(CHECKED)
                     os.replace(source, path)
