@@ -37,7 +37,7 @@ from omnigraph.storage import (
     queue_identity,
 )
 from omnigraph.storage.failures import describe_failure
-from omnigraph_storage_local.durability import directories_above, sync_descriptor, sync_directory
+from omnigraph_storage_local.durability import directories_above, identity_of, sync_descriptor, sync_directory
 from omnigraph_storage_local.links import LinkSupport, deepest_existing, probe_hard_links
 from omnigraph_storage_local.locks import NOTHING_SO_FAR, FileLock
 from omnigraph_storage_local.objects import (
@@ -176,24 +176,23 @@ class LocalAdapter(StorageAdapter):
     # ── what Lance needs ─────────────────────────────────────────────────────────────────────────────────────
 
     def make_durable(self, files: Iterable[ObjectKey]) -> None:
-        """Sync every file, then every directory from it up to the root and the one above, deepest first, each once.
-
-        Raises:
-            StorageError: condition ``not_found`` when a file is missing.
-        """
-        directories: set[str] = set()
+        """Sync every file, then every directory that holds one, and as ``_settle`` does those above; deepest first."""
+        holding: set[str] = set()
         for key in dict.fromkeys(files):
             with self._edge("make durable", key):
                 with open_object(self.uri(key), self.root.path) as (descriptor, _):
                     sync_descriptor(descriptor)
-                directories.update(directories_above(self.uri(key), self.root.path))
-        if not directories:
+                holding.add(os.path.dirname(self.uri(key)))
+        if not holding:
             return
         with self._edge("make durable", ROOT):
-            # A directory's path is longer than those of the directories above it.
-            for directory in sorted(directories, key=len, reverse=True):
-                self._sync(directory)
-            self._sync(os.path.dirname(self.root.path))
+            new = [each for each in holding if self._settled.get(each) != identity_of(os.stat(each))]
+            above = {each for directory in new for each in directories_above(directory, self.root.path)}
+            # Deepest first: a path is longer than those of the directories above it.
+            synced = {each: self._sync(each) for each in sorted(holding | above, key=len, reverse=True)}
+            if new:
+                self._sync(os.path.dirname(self.root.path))
+                self._settled.update({each: found for each in new if (found := synced[each]) is not None})
 
     def check_lance_commits(self) -> None:
         """Refuse a file system without hard links, by which Lance claims a version of a table.
