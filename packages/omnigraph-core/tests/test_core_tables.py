@@ -11,7 +11,7 @@ from omnigraph.storage import LanceLocation
 from omnigraph.tables import interface
 from omnigraph.tables.probe import probe_lance
 
-SEALED = [interface.TableStorage, interface.InlineCommitResidual, interface.SnapshotHandle, interface.StagedHandle]
+SEALED = [interface.TableStorage, interface.SnapshotHandle, interface.StagedHandle]
 
 
 @pytest.mark.parametrize("sealed", SEALED, ids=lambda each: each.__name__)
@@ -29,11 +29,6 @@ def test_core_itself_may_subclass_the_table_layer(sealed: type):
 def test_a_package_whose_name_merely_begins_alike_is_a_stranger():
     with pytest.raises(TypeError, match="sealed"):
         type("Mine", (interface.TableStorage,), {"__module__": "omnigraph_storage_xyz.tables"})
-
-
-def test_the_residual_holds_what_lance_cannot_stage_and_may_only_shrink():
-    methods = {name for name, _ in inspect.getmembers(interface.InlineCommitResidual, inspect.isfunction)}
-    assert {name for name in methods if not name.startswith("_")} <= {"compact"}
 
 
 def test_table_storage_has_reads_staged_writes_and_explicit_commits_only():

@@ -63,6 +63,7 @@ class StagedKind(StrEnum):
     OVERWRITE = "overwrite"
     DELETE = "delete"
     INDEX = "index"
+    REWRITE = "rewrite"
 
     @property
     def is_stamped(self) -> bool:

@@ -1,8 +1,9 @@
-"""``TableStorage`` and ``InlineCommitResidual``: the sealed surfaces over Lance.
+"""``TableStorage``: the sealed surface over Lance.
 
-Above them nobody sees a Lance dataset, only handles. The rule that they guard: no method both writes data and moves a
+Above it nobody sees a Lance dataset, only handles. The rule that it guards: no method both writes data and moves a
 table's newest version, except the explicit commit; and a commit is an exact child of the version that the manifest
-pins, so that nothing a crashed or losing writer left behind can leak into a published version.
+pins, so that nothing a crashed or losing writer left behind can leak into a published version. There is no exception:
+what Lance itself only does inline, compaction, is staged here too.
 
     open_at(pin) → SnapshotHandle ── stage_* ──> StagedHandle ── commit_exact ──> SnapshotHandle (not yet visible)
 
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = [
     "IndexCoverage",
     "IndexSpec",
-    "InlineCommitResidual",
     "SnapshotHandle",
     "StagedHandle",
     "TablePart",
@@ -132,9 +132,18 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def lookup(
-        self, handle: SnapshotHandle, keys: pa.Array, *, key: str = "id", columns: Sequence[str] | None = None
+        self,
+        handle: SnapshotHandle,
+        keys: pa.Array,
+        *,
+        key: str = "id",
+        columns: Sequence[str] | None = None,
+        with_address: bool = False,
     ) -> pa.Table:
-        """The rows with these keys, in no order; keys that are not there are left out."""
+        """The rows with these keys, in no order; keys that are not there are left out.
+
+        ``with_address`` adds the column ``_rowaddr`` as ``read`` does.
+        """
 
     @abstractmethod
     def read_written(self, written: WrittenRows, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
@@ -267,6 +276,19 @@ class TableStorage(Sealed, ABC):
         """Rows that replace those of equal key; keys must be unique within ``rows`` and not null."""
 
     @abstractmethod
+    def stage_replace(
+        self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array
+    ) -> StagedHandle:
+        """Rows of which the first replace those at these addresses, in this order; the others are new.
+
+        As ``stage_upsert`` for who knows where the rows lie: nothing is searched, and of the table only the parts of
+        the replaced rows are touched. Ids are the caller's matter.
+
+        Raises:
+            InternalError: more addresses than rows, one given twice, or one without a row.
+        """
+
+    @abstractmethod
     def stage_overwrite(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
         """Rows that replace the whole table; no rows make it empty."""
 
@@ -279,10 +301,29 @@ class TableStorage(Sealed, ABC):
         """As ``stage_delete``, by key."""
 
     @abstractmethod
+    def stage_delete_at(self, handle: SnapshotHandle, addresses: pa.Array) -> StagedHandle | None:
+        """As ``stage_delete``, by address: nothing is searched.
+
+        Raises:
+            InternalError: an address is given twice, or there is no row at one.
+        """
+
+    @abstractmethod
     def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
         """Build indexes over the rows that none of theirs covers yet; None when there is nothing to build.
 
         A vector index is left out where ``count_vectors`` is 0.
+        """
+
+    @abstractmethod
+    def stage_fold(
+        self, handle: SnapshotHandle, parts: Sequence[int], specs: Sequence[IndexSpec]
+    ) -> tuple[StagedHandle, ...]:
+        """The steps after which the rows of these parts are one part; no row changes, in no column.
+
+        Index segments that cover nothing else are dropped, and each of the indexes gets one over whatever it does not
+        cover then. Parts that a segment covers together with others are left out. Nothing is staged when fewer than
+        two parts remain.
         """
 
     @abstractmethod
@@ -334,19 +375,4 @@ class TableStorage(Sealed, ABC):
 
         Raises:
             StorageError: condition ``precondition`` when the name is taken.
-        """
-
-
-class InlineCommitResidual(Sealed, ABC):
-    """What Lance cannot stage: a write that moves a table's newest version by itself.
-
-    The list of methods may only shrink (a test holds it); every call lies inside a window that recovery knows of.
-    """
-
-    @abstractmethod
-    def compact(self, handle: SnapshotHandle) -> SnapshotHandle | None:
-        """Rewrite small fragments into large ones; None when another writer's version came between.
-
-        Starts only when the newest version is the pinned one, and is accepted only when exactly its own versions
-        were added, because Lance would carry a loser's rows along.
         """

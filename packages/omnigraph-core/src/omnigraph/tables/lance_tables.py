@@ -2,7 +2,7 @@
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
 The work is done by the modules beside it: ``reading``, ``parts``, ``searching``, ``coverage``, ``written``,
-``staging``, ``deleting``, ``indexing``, ``committing``, ``forking``, ``durability``.
+``staging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``forking``, ``durability``.
 """
 
 from __future__ import annotations
@@ -23,10 +23,12 @@ from omnigraph.tables import (
     coverage,
     deleting,
     durability,
+    folding,
     forking,
     indexing,
     ordering,
     reading,
+    replacing,
     searching,
     staging,
 )
@@ -127,10 +129,17 @@ class LanceTables(TableStorage):
         return reading.count_rows(view.dataset, predicate)
 
     def lookup(
-        self, handle: SnapshotHandle, keys: pa.Array, *, key: str = "id", columns: Sequence[str] | None = None
+        self,
+        handle: SnapshotHandle,
+        keys: pa.Array,
+        *,
+        key: str = "id",
+        columns: Sequence[str] | None = None,
+        with_address: bool = False,
     ) -> pa.Table:
         note("lookup")
-        return reading.look_up(snapshot_of(handle).dataset, keys, key=key, columns=columns)
+        dataset = snapshot_of(handle).dataset
+        return reading.look_up(dataset, keys, key=key, columns=columns, with_address=with_address)
 
     def read_written(self, written: WrittenRows, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         note("read_written")
@@ -241,6 +250,13 @@ class LanceTables(TableStorage):
         self._check_writable()
         return staging.stage_upsert(snapshot_of(handle), rows, key=key, session=self._session)
 
+    def stage_replace(
+        self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array
+    ) -> StagedHandle:
+        note("stage_replace")
+        self._check_writable()
+        return replacing.stage_replace(snapshot_of(handle), rows, addresses, session=self._session)
+
     def stage_overwrite(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
         note("stage_overwrite")
         self._check_writable()
@@ -255,6 +271,18 @@ class LanceTables(TableStorage):
         note("stage_delete")
         self._check_writable()
         return deleting.stage_delete_keys(snapshot_of(handle), keys, key=key)
+
+    def stage_delete_at(self, handle: SnapshotHandle, addresses: pa.Array) -> StagedHandle | None:
+        note("stage_delete")
+        self._check_writable()
+        return deleting.stage_delete_at(snapshot_of(handle), addresses)
+
+    def stage_fold(
+        self, handle: SnapshotHandle, parts: Sequence[int], specs: Sequence[IndexSpec]
+    ) -> tuple[StagedHandle, ...]:
+        note("stage_fold")
+        self._check_writable()
+        return folding.stage_fold(snapshot_of(handle), parts, specs)
 
     def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
         note("stage_indexes")

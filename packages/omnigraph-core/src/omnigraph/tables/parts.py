@@ -23,7 +23,7 @@ from omnigraph.tables.failures import translating
 from omnigraph.tables.filters import ROW_ADDRESS, addresses_filter, scan_batches
 from omnigraph.tables.handles import LanceSnapshot
 from omnigraph.tables.interface import TablePart
-from omnigraph.tables.reading import projected, scan_options, stream
+from omnigraph.tables.reading import ADDRESS_FIELD, projected, scan_options, stream
 
 SCAN_SHARE: Final = 8
 """When one row in so many is wanted, a pass over the parts is cheaper than fetching them."""
@@ -35,8 +35,6 @@ MAX_ADDRESSES_IN_FILTER: Final = 2_000
 """A filter names every address, and takes longer to read than the rows when there are more."""
 
 Addresses = npt.NDArray[np.uint64]
-
-ADDRESS_FIELD: Final = pa.field(ROW_ADDRESS, pa.uint64(), nullable=False)
 
 
 def parts_of(snapshot: LanceSnapshot) -> tuple[TablePart, ...]:

@@ -20,6 +20,8 @@ from omnigraph.tables.filters import ROW_ADDRESS, keys_filter, scan_batches
 MAX_KEYS_IN_PREDICATE: Final = 10_000
 """Beyond this one pass over the key column is cheaper than a predicate that names every key."""
 
+ADDRESS_FIELD: Final = pa.field(ROW_ADDRESS, pa.uint64(), nullable=False)
+
 BATCH_ROWS: Final = 8_192
 BLOB_BATCH_ROWS: Final = 32
 
@@ -29,13 +31,14 @@ def read_rows(
     *,
     columns: Sequence[str] | None = None,
     predicate: pc.Expression | str | None = None,
+    with_address: bool = False,
     holding: object = None,
 ) -> pa.RecordBatchReader:
     """The rows of a version with the logical schema, as a stream that keeps ``holding`` alive."""
     schema = projected(logical_schema(dataset.schema), columns)
     with translating("read", dataset.uri):
-        batches = scan_batches(dataset, schema.names, predicate, **scan_options(schema))
-    return stream(batches, schema, dataset.uri, holding=holding)
+        batches = scan_batches(dataset, schema.names, predicate, with_row_address=with_address, **scan_options(schema))
+    return stream(batches, schema.append(ADDRESS_FIELD) if with_address else schema, dataset.uri, holding=holding)
 
 
 def count_rows(dataset: LanceDataset, predicate: pc.Expression | None = None) -> int:
@@ -46,19 +49,28 @@ def count_rows(dataset: LanceDataset, predicate: pc.Expression | None = None) ->
         return sum(len(batch) for batch in scan_batches(dataset, [], predicate, with_row_address=True))
 
 
-def look_up(dataset: LanceDataset, keys: pa.Array, *, key: str, columns: Sequence[str] | None = None) -> pa.Table:
+def look_up(
+    dataset: LanceDataset,
+    keys: pa.Array,
+    *,
+    key: str,
+    columns: Sequence[str] | None = None,
+    with_address: bool = False,
+) -> pa.Table:
     """The rows with these keys, in no order."""
     schema = projected(logical_schema(dataset.schema), columns)
+    given = schema.append(ADDRESS_FIELD) if with_address else schema
     if len(keys) == 0:
-        return schema.empty_table()
+        return given.empty_table()
     if len(keys) <= MAX_KEYS_IN_PREDICATE:
-        return read_rows(dataset, columns=columns, predicate=keys_filter(dataset.schema, key, keys)).read_all()
+        predicate = keys_filter(dataset.schema, key, keys)
+        return read_rows(dataset, columns=columns, predicate=predicate, with_address=with_address).read_all()
     names = schema.names if key in schema.names else [*schema.names, key]
     found = [
-        batch.filter(pc.is_in(batch[key], value_set=keys)).select(schema.names)
-        for batch in read_rows(dataset, columns=names)
+        batch.filter(pc.is_in(batch[key], value_set=keys)).select(given.names)
+        for batch in read_rows(dataset, columns=names, with_address=with_address)
     ]
-    return pa.Table.from_batches(found, schema=schema)
+    return pa.Table.from_batches(found, schema=given)
 
 
 def addresses_matching(dataset: LanceDataset, predicate: pc.Expression | str) -> pa.ChunkedArray:

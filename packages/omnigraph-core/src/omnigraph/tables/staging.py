@@ -58,7 +58,7 @@ def stage_create(
 
 def stage_append(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session) -> LanceStaged:
     """Rows at the end; several written parts become one Append."""
-    fragments = _fragments(base, rows, session=session)
+    fragments = new_fragments(base, rows, session=session)
     return _staged(base, StagedKind.APPEND, LanceOperation.Append(fragments), fragments)
 
 
@@ -111,7 +111,7 @@ def stage_upsert(
 
 def stage_overwrite(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session) -> LanceStaged:
     """Rows in place of all others. The columns keep their numbers, and stable row ids stay on."""
-    fragments = _fragments(base, rows, session=session)
+    fragments = new_fragments(base, rows, session=session)
     operation = LanceOperation.Overwrite(base.dataset.lance_schema, fragments)
     return _staged(base, StagedKind.OVERWRITE, operation, fragments)
 
@@ -144,9 +144,10 @@ def blob_directories(fragments: Iterable[FragmentMetadata], place: Place, schema
     return tuple(place.file(f"data/{file.path.removesuffix('.lance')}") for each in fragments for file in each.files)
 
 
-def _fragments(
+def new_fragments(
     base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session
 ) -> list[FragmentMetadata]:
+    """Rows in files that belong to no version yet: written now, or before."""
     if not isinstance(rows, pa.Table):
         return fragments_of(rows, base.pin)
     if len(rows) == 0:

@@ -1,0 +1,87 @@
+"""Rows that take the place of others, whose addresses are known: nothing of the table is searched or read for it.
+
+    new file    the rows that replace, then those that are new
+    marks       the rows that they replace are marked as deleted, by address
+    row ids     the rows that replace keep the stable ids of those they replace
+
+Lance's own merge looks for every key in every part that no index covers; one row into a table of a thousand small
+parts takes a thousand reads. Whoever knows where a row lies pays for its part only.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from lance import LanceDataset, LanceOperation
+from lance.fragment import FragmentMetadata, RowIdSequence
+
+from omnigraph.errors import InternalError
+from omnigraph.tables.arrow_schema import logical_schema
+from omnigraph.tables.deleting import Addresses, distinct_addresses, mark_deleted
+from omnigraph.tables.failures import translating
+from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
+from omnigraph.tables.interface import WrittenRows
+from omnigraph.tables.opening import Session
+from omnigraph.tables.parts import fragments_of
+from omnigraph.tables.staging import blob_directories, data_files, deletion_files, new_fragments, planned
+
+_PART_BITS: Final = np.uint64(32)
+_OFFSETS: Final = np.uint64(0xFFFF_FFFF)
+
+
+def stage_replace(
+    base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array, *, session: Session
+) -> LanceStaged:
+    """Rows of which the first take the places of those at the addresses, in this order; the others are new.
+
+    Raises:
+        InternalError: there are more addresses than rows, one comes twice, or there is no row at one.
+    """
+    replaced = distinct_addresses(addresses)
+    fragments = new_fragments(base, rows, session=session)
+    if len(replaced) > sum(each.physical_rows for each in fragments):
+        raise InternalError(f"{len(replaced)} rows cannot be replaced by fewer.")
+    dataset, place = base.dataset, base.place
+    with translating("write", place.uri):
+        changed, gone = mark_deleted(dataset, replaced)
+        written = _with_row_ids(fragments, _row_ids(dataset, replaced))
+    operation = LanceOperation.Update(
+        removed_fragment_ids=gone, updated_fragments=changed, new_fragments=written, update_mode="rewrite_rows"
+    )
+    return LanceStaged(
+        kind=StagedKind.UPSERT,
+        location=base.pin.location,
+        place=place,
+        base=base.pin,
+        transaction=planned(StagedKind.UPSERT, operation, read_version=base.pin.version),
+        files=(*data_files(fragments, place), *deletion_files(changed, place)),
+        blob_directories=blob_directories(fragments, place, logical_schema(dataset.schema)),
+    )
+
+
+def _row_ids(dataset: LanceDataset, addresses: Addresses) -> list[int]:
+    """The stable ids of the rows at these addresses, in their order; the manifest knows them."""
+    found = np.empty(len(addresses), np.uint64)
+    numbers = addresses >> _PART_BITS
+    for fragment in fragments_of(dataset, np.unique(numbers).tolist()):
+        meta = fragment.metadata.row_id_meta
+        if meta is None:
+            raise InternalError(f"Part {fragment.fragment_id} of {dataset.uri} has no stable row ids.")
+        here = numbers == fragment.fragment_id
+        ids = RowIdSequence.from_inline_metadata(meta).to_pyarrow().to_numpy()
+        found[here] = ids[addresses[here] & _OFFSETS]
+    return [int(each) for each in found]
+
+
+def _with_row_ids(fragments: Sequence[FragmentMetadata], ids: Sequence[int]) -> list[FragmentMetadata]:
+    """New parts whose first rows have these ids; the others get theirs with the commit."""
+    made, taken = [], 0
+    for each in fragments:
+        own = ids[taken : taken + each.physical_rows]
+        taken += len(own)
+        made.append(dataclasses.replace(each, row_id_meta=RowIdSequence(own).to_inline_metadata()) if own else each)
+    return made
