@@ -142,7 +142,7 @@ def test_a_row_that_breaks_a_rule_is_found(
 
 
 def test_a_null_where_none_may_be_is_found(graph: Repository, monkeypatch: pytest.MonkeyPatch):
-    # Lance itself refuses to write one, so it is read instead.
+    # The table layer refuses to write one, so it is read instead.
     read = LanceTables.read
 
     def read_nulls(self: LanceTables, handle: Any, **options: Any) -> pa.RecordBatchReader:
