@@ -1,6 +1,7 @@
 """Writers in processes of their own that change one graph at random, and what they were told; with chaos if wanted.
 
-    model = begin_history(uri, world)                        a graph with the first load of a world
+    world = history_world()
+    model = begin_history(uri, world)                        a graph with the first load of the world
     run = run_writers(uri, world=world, processes=8, operations=200, seed=1, directory=tmp_path)
     problems = check_history(graph, model, run.records, since=run.since)
 
@@ -180,7 +181,18 @@ class _Job:
 
     @property
     def file(self) -> Path:
+        """Its notes."""
         return self.notes / f"writer-{self.writer}.jsonl"
+
+    @property
+    def ready(self) -> Path:
+        """Is there when the writer could begin."""
+        return self.notes / f"writer-{self.writer}.ready"
+
+    @property
+    def go(self) -> Path:
+        """Is there when all of them may begin: else the first are done before the last have started."""
+        return self.notes / "go"
 
 
 def _live(job: _Job) -> None:
@@ -204,6 +216,9 @@ def _live(job: _Job) -> None:
 
         if job.failpoint is not None:
             arm(job.failpoint, OnNth(job.nth, Call(die)))
+        job.ready.touch()
+        while not job.go.exists():
+            time.sleep(TICK_SECONDS)
         for number in range(job.first, job.last):
             statements = make_mutation(_random(job.seed, job.writer, number), job.world)
             planned = CallRecord(
@@ -279,6 +294,8 @@ class _Crew:
         while any(each.process is not None for each in self.writers):
             if time.monotonic() > deadline:
                 raise TimeoutError("the writers were not done in time")
+            if all(each.job.ready.exists() for each in self.writers):
+                self.writers[0].job.go.touch()
             for each in self.writers:
                 self._look_after(each)
             time.sleep(TICK_SECONDS)

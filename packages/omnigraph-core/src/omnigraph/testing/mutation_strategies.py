@@ -78,8 +78,28 @@ RICH_START: Final[tuple[Record, ...]] = (
 )
 """A first load without accidents, so that later steps have something to meet."""
 
-NAMES: Final = ("ann", "bo", "cy")
-"""The keys of a type whose key is one String."""
+HISTORY_SCHEMA: Final = """
+node Person {
+    name: String @key
+    mail: String? @unique
+    age: I32?
+    @range(age, 0..99)
+}
+node Film { code: String @key  title: String  genre: enum(drama, docu)? }
+edge Rated: Person -> Film { stars: I32  @unique(src, dst) }
+edge Knows: Person -> Person
+edge Owns: Person -> Film @card(0..3)
+"""
+"""For many writers at once: most calls succeed, and every pair of calls can be in each other's way."""
+
+PEOPLE: Final = ("ann", "bo", "cy", "dee", "eve", "flo", "gus", "hal")
+FILMS: Final = ("F1", "F2", "F3", "F4", "F5")
+
+NAMES: Final = ("ann", "bo", "cy", "dee")
+"""The keys of a type whose key is one String, beside those that the first load has."""
+
+FEW: Final = 4
+"""How many values a part of a key has at least, if there are so many."""
 
 _VALUES: Final[Mapping[Scalar, tuple[Any, ...]]] = {
     Scalar.STRING: ("a", "b", "", "ä", 'say "so" \\ now\n'),
@@ -102,7 +122,7 @@ _KEYS: Final[Mapping[Scalar, tuple[Any, ...]]] = {
 }
 """Members of a key, of which there are to be few."""
 
-OPERATORS: Final = ("=", "=", "=", "=", "!=", "<", "<=", ">", ">=")
+OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,7 +150,7 @@ class MutationWorld:
     start: tuple[Record, ...] = ()
     pools: Mapping[str, Pool]
     ids: Mapping[str, tuple[str, ...]]
-    wrong_share: float = 0.03
+    wrong_share: float = 0.02
 
     @classmethod
     def of(cls, schema: str, start: Iterable[Record] = (), *, pools: Mapping[str, Pool] | None = None) -> MutationWorld:
@@ -138,7 +158,7 @@ class MutationWorld:
         catalog, given, first = compile_schema(schema), pools or {}, tuple(start)
         owners: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
         found = {
-            f"{owner.name}.{name}": given.get(f"{owner.name}.{name}") or _pool(owner, name)
+            f"{owner.name}.{name}": given.get(f"{owner.name}.{name}") or _pool(owner, name, first)
             for owner in owners
             for name in owner.by_name
         }
@@ -151,16 +171,24 @@ def rich_world() -> MutationWorld:
     return MutationWorld.of(RICH_SCHEMA, RICH_START)
 
 
+def history_world() -> MutationWorld:
+    """The world of ``HISTORY_SCHEMA``, in which every key is there at first."""
+    people = [{"type": "Person", "data": {"name": name}} for name in PEOPLE]
+    films = [{"type": "Film", "data": {"code": code, "title": code}} for code in FILMS]
+    mails = Pool(good=tuple(f"{name}@x" for name in PEOPLE))
+    return MutationWorld.of(HISTORY_SCHEMA, (*people, *films), pools={"Person.mail": mails})
+
+
 # ── mutations and loads ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def make_mutation(random: Random, world: MutationWorld) -> tuple[Statement, ...]:
     """The statements of one query: inserts and updates, or deletes; one to four of them."""
     draw = _Draw(random, world)
-    if random.random() < 0.25:
+    if random.random() < 0.2:
         return tuple(draw.delete() for _ in range(random.choice((1, 1, 1, 2, 3))))
     statements: list[Statement] = []
-    for _ in range(random.choice((1, 1, 2, 3, 4))):
+    for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         before = statements[-1] if statements else None
         if isinstance(before, InsertEdge) and random.random() < 0.5:
             # A least number of edges is reached only by several from one node in one write.
@@ -198,12 +226,12 @@ class _Draw:
         return self.insert_node(self.random.choice(self._nodes))
 
     def delete(self) -> Statement:
-        owners: list[NodeType | EdgeType] = [*self._nodes, *self._edges]
-        owner = self.random.choice(owners)
-        where = self.where(owner)
-        if isinstance(owner, NodeType):
-            return DeleteNodes(type=owner.name, where=where)
-        return DeleteEdges(type=owner.name, where=where)
+        # Those that delete much leave little for later calls.
+        if not self._edges or self.random.random() < 0.25:
+            node = self.random.choice(self._nodes)
+            return DeleteNodes(type=node.name, where=self.where(node, usual=0.95))
+        edge = self.random.choice(self._edges)
+        return DeleteEdges(type=edge.name, where=self.where(edge, usual=0.8))
 
     def record(self) -> Record:
         if self._edges and self.random.random() < 0.5:
@@ -251,18 +279,19 @@ class _Draw:
         *known, unknown = self.world.ids[node]
         return self.random.choice(known) if known and self.random.random() > self.world.wrong_share else unknown
 
-    def where(self, owner: NodeType | EdgeType) -> Where:
+    def where(self, owner: NodeType | EdgeType, *, usual: float = 0.6) -> Where:
+        """A predicate; usually a key or an end that equals a value."""
         names = [name for name, each in owner.by_name.items() if _is_comparable(each.type)]
         if isinstance(owner, EdgeType):
             names += ENDS
-        # By a key, as most are.
-        preferred = [name for name in names if isinstance(owner, NodeType) and name in owner.key]
-        name = self.random.choice(preferred if preferred and self.random.random() < 0.5 else names)
+        keys = owner.key if isinstance(owner, NodeType) else tuple(ENDS)
+        name = self.random.choice(keys if keys and self.random.random() < usual else names)
         if isinstance(owner, EdgeType) and name in ENDS:
             value: Any = self.end(owner.source if name == "from" else owner.target)
         else:
             value = None if self.random.random() < 0.05 else self.random.choice(self.pool(owner, name).good)
-        return Where(property=name, operator=self.random.choice(OPERATORS), value=value)
+        is_equal = self.random.random() < usual
+        return Where(property=name, operator="=" if is_equal else self.random.choice(OPERATORS), value=value)
 
     def pool(self, owner: NodeType | EdgeType, name: str) -> Pool:
         return self.world.pools[f"{owner.name}.{name}"]
@@ -271,7 +300,7 @@ class _Draw:
 # ── pools ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _pool(owner: NodeType | EdgeType, name: str) -> Pool:
+def _pool(owner: NodeType | EdgeType, name: str, start: Sequence[Record]) -> Pool:
     kind = owner.by_name[name].type
     if kind.enum_values is not None:
         return Pool(good=kind.enum_values, wrong=("neither-nor",))
@@ -281,7 +310,9 @@ def _pool(owner: NodeType | EdgeType, name: str) -> Pool:
         if isinstance(rule, Range) and rule.property == name:
             return _pool_of_range(rule, kind)
     if isinstance(owner, NodeType) and name in owner.key:
-        return Pool(good=NAMES if owner.key == (name,) and kind.scalar is Scalar.STRING else _KEYS[kind.scalar])
+        there = [each["data"][name] for each in start if each.get("type") == owner.name]
+        more = NAMES if owner.key == (name,) and kind.scalar is Scalar.STRING else _KEYS[kind.scalar]
+        return Pool(good=tuple(dict.fromkeys((*there, *more)))[: max(len(there), FEW)])
     if kind.scalar is Scalar.VECTOR:
         return Pool(good=([0.5] * (kind.dimension or 1), [-1.0] * (kind.dimension or 1)))
     if kind.is_list:
