@@ -52,10 +52,26 @@ def test_names_are_a_step_and_a_place_and_every_place_is_described():
         assert where.strip()
 
 
-def test_an_init_and_a_load_reach_every_failpoint_in_the_order_of_the_registry():
+def test_an_init_a_load_and_a_mutation_reach_every_failpoint_in_the_order_of_the_registry():
+    by_verb: dict[str, list[str]] = {}
     with recorded() as reached, omnigraph.init("memory://failpoints/g", schema="node Person { name: String }") as graph:
+        by_verb["init"] = reached.copy()
+        reached.clear()
         graph.load([{"type": "Person", "data": {"name": "ann"}}], "append")
-    assert list(dict.fromkeys(reached)) == list(FAILPOINTS)
+        by_verb["load"] = reached.copy()
+        reached.clear()
+        graph.mutate('query forget() { delete Person where name = "bob" }')
+        graph.mutate('query forget() { delete Person where name = "ann" }')
+        by_verb["mutate"] = reached.copy()
+    registry = list(FAILPOINTS)
+    assert {name for names in by_verb.values() for name in names} == set(registry)
+    for names in (by_verb["init"], by_verb["load"]):
+        order = [registry.index(name) for name in dict.fromkeys(names)]
+        assert order == sorted(order)
+    # The first of the two found nothing.
+    found_nothing = by_verb["mutate"].index("mutation.post_no_effect_pre_gate")
+    order = [registry.index(name) for name in dict.fromkeys(by_verb["mutate"][found_nothing + 1 :])]
+    assert order == sorted(order)
 
 
 def test_what_a_user_imports_brings_no_action_and_reads_no_variable():

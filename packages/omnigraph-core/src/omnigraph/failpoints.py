@@ -27,6 +27,15 @@ INIT_TABLE_CREATED: Final = _point("init.table_created", "after each node or edg
 INIT_BEFORE_GENESIS: Final = _point("init.before_genesis", "all is prepared, the first commit is not made")
 INIT_AFTER_GENESIS: Final = _point("init.after_genesis", "the first commit is made, the claim still lies there")
 LOAD_STAGED: Final = _point("load.staged", "all rows are judged and staged, no plan is made")
+MUTATION_POST_NO_EFFECT_PRE_GATE: Final = _point(
+    "mutation.post_no_effect_pre_gate", "nothing matched, and nobody is told yet"
+)
+MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE: Final = _point(
+    "mutation.delete_node_pre_primary_delete", "the nodes to delete and their edges are found, nothing is staged"
+)
+MUTATION_POST_STAGE_PRE_EFFECT_GATE: Final = _point(
+    "mutation.post_stage_pre_effect_gate", "all changes are judged and staged, no plan is made"
+)
 PUBLISH_BEFORE_SIDECAR: Final = _point("publish.before_sidecar", "everything is staged, nothing is announced")
 PUBLISH_SIDECAR_WRITTEN: Final = _point("publish.sidecar_written", "the plan is durable, no table moved")
 PUBLISH_TABLE_COMMITTED: Final = _point("publish.table_committed", "after each table's commit")

@@ -36,6 +36,7 @@ from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_r
 from omnigraph.write.init import init_graph
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
+from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
 from omnigraph.write.opening import open_repository, repository_at
 from omnigraph.write.records import LoadInput
 
@@ -178,6 +179,49 @@ class Graph:
             mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id, progress=progress
         )
         return load(self._repository, data, request)
+
+    def mutate(
+        self,
+        source: QuerySource,
+        name: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        branch: str = "main",
+        actor: str | None = None,
+        if_commit: str | None = None,
+        on_conflict: OnConflict = "fail",
+    ) -> MutationResult:
+        """Insert, update or delete, as one commit; none when nothing matched.
+
+        Args:
+            source: the text of a mutation, or the path of a ``.gq`` file.
+            name: which query, when there are several.
+            params: values by name, without ``$``.
+            branch: the branch to change.
+            actor: who does it, where it is not who opened the graph.
+            if_commit: do it only if this is the newest commit of the branch; maintenance after it does not count.
+            on_conflict: when others change what an update or delete is about while it is under way: ``fail`` with a
+                conflict, or ``retry`` on the state as it is then. Inserts are always tried again.
+
+        Raises:
+            CompileError: the mutation is wrong; every mistake is told, with its place.
+            InvalidInputError: a value is wrong, or the query is a read.
+            ConstraintError: the graph would break a rule of the schema.
+            ConflictError: others changed what it is about, ``if_commit`` is not the newest commit, or the deadline
+                passed.
+            NotFoundError: there is no such branch.
+        """
+        self._check_writable()
+        _check_name(actor, "actor")
+        request = MutationRequest(
+            name=name,
+            params=params,
+            branch=branch,
+            actor=actor or self.actor,
+            if_commit=if_commit,
+            on_conflict=on_conflict,
+        )
+        return mutate(self._repository, self._reader, source, request)
 
     def bulk(
         self, types: Sequence[str] | None = None, *, branch: str = "main", load_id: str | None = None

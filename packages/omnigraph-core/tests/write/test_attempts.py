@@ -6,6 +6,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import pytest
 from publish_world import (
@@ -35,7 +36,7 @@ from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.testing.faults import Barrier, armed
-from omnigraph.write.attempts import run_write
+from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.plan import PublishPlan
 
@@ -53,6 +54,7 @@ class Preparing:
         self.changes = changes
         self.first = first
         self.intent = intent()
+        self.if_commit: str | None = None
         self.versions: list[int] = []
         self.voids: list[bool] = []
 
@@ -62,7 +64,8 @@ class Preparing:
         self.voids.append(is_void)
         if self.first is not None:
             self.first(log)
-        return plan(self.repository, log, self.changes, of=self.intent)
+        made = plan(self.repository, log, self.changes, of=self.intent)
+        return replace(made, read_set=replace(made.read_set, if_commit=self.if_commit))
 
 
 def once(act: Callable[[], object]) -> Callable[[ManifestLog], None]:
@@ -79,7 +82,7 @@ def once(act: Callable[[], object]) -> Callable[[ManifestLog], None]:
 def test_a_write_is_prepared_on_what_is_known_without_a_look():
     repository = new_graph()
     writer = Preparing(repository, {PERSON: appending("ann")})
-    published = run_write(repository, "main", writer, is_strict=False)
+    published = run_write(repository, WriteRequest(branch="main"), writer)
     assert writer.versions == [1]
     assert writer.voids == [False]
     assert published.commit.id == writer.intent.id
@@ -90,7 +93,7 @@ def test_a_write_that_lost_its_read_set_is_prepared_on_what_moved_it():
     repository = new_graph()
     rival = once(lambda: write_elsewhere(repository, {PERSON: appending("bob")}))
     writer = Preparing(repository, {PERSON: appending("ann")}, rival)
-    published = run_write(repository, "main", writer, is_strict=False)
+    published = run_write(repository, WriteRequest(branch="main"), writer)
     assert writer.versions == [1, 2]
     assert writer.voids == [False, False]
     assert published.commit.id == writer.intent.id
@@ -110,7 +113,7 @@ def test_a_strict_write_whose_data_moved_is_a_conflict():
     rival = once(lambda: theirs.append(write_elsewhere(repository, {PERSON: appending("bob")})))
     writer = Preparing(repository, {PERSON: replacing_all("ann")}, rival)
     with pytest.raises(ConflictError) as caught:
-        run_write(repository, "main", writer, is_strict=True)
+        run_write(repository, WriteRequest(branch="main", is_strict=True), writer)
     assert writer.versions == [1]
     assert caught.value.expected == seen.id
     assert caught.value.actual == theirs[0].id
@@ -124,7 +127,7 @@ def test_a_strict_write_is_no_conflict_with_what_happened_before_it_began():
     write_elsewhere(repository, {PERSON: appending("bob")})
     assert repository.known().version == 1
     writer = Preparing(repository, {PERSON: replacing_all("ann")})
-    run_write(repository, "main", writer, is_strict=True)
+    run_write(repository, WriteRequest(branch="main", is_strict=True), writer)
     assert writer.versions == [2]
     assert ids_now(repository, PERSON) == ["ann"]
 
@@ -132,7 +135,11 @@ def test_a_strict_write_is_no_conflict_with_what_happened_before_it_began():
 def test_a_strict_write_is_no_conflict_with_what_happens_to_other_types():
     repository = new_graph()
     rival = once(lambda: write_elsewhere(repository, {FILM: appending("alien")}))
-    run_write(repository, "main", Preparing(repository, {PERSON: replacing_all("ann")}, rival), is_strict=True)
+    run_write(
+        repository,
+        WriteRequest(branch="main", is_strict=True),
+        Preparing(repository, {PERSON: replacing_all("ann")}, rival),
+    )
     assert ids_now(repository, PERSON) == ["ann"]
 
 
@@ -142,7 +149,7 @@ def test_a_strict_write_is_prepared_again_after_maintenance(kind):
     changes = {PERSON: replacing_all()} if kind is CommitKind.MAINTENANCE else {}
     rival = once(lambda: write_elsewhere(repository, changes, kind))
     writer = Preparing(repository, {PERSON: replacing_all("ann")}, rival)
-    run_write(repository, "main", writer, is_strict=True)
+    run_write(repository, WriteRequest(branch="main", is_strict=True), writer)
     assert writer.versions == [1, 2]
     assert writer.voids == [False, kind is CommitKind.FENCE]
     assert ids_now(repository, PERSON) == ["ann"]
@@ -168,7 +175,7 @@ def test_a_verdict_on_an_old_state_is_reached_again_on_the_newest(error):
     repository = new_graph()
     write_elsewhere(repository, {PERSON: appending("bob")})
     writer = Preparing(repository, {PERSON: appending("ann")}, refusing(error, 1))
-    run_write(repository, "main", writer, is_strict=False)
+    run_write(repository, WriteRequest(branch="main"), writer)
     assert writer.versions == [1, 2]
     assert ids_now(repository, PERSON) == ["ann", "bob"]
 
@@ -179,7 +186,7 @@ def test_a_verdict_on_the_newest_state_stands(error):
     write_elsewhere(repository, {PERSON: appending("bob")})
     writer = Preparing(repository, {PERSON: appending("ann")}, refusing(error))
     with pytest.raises(type(error)) as caught:
-        run_write(repository, "main", writer, is_strict=False)
+        run_write(repository, WriteRequest(branch="main"), writer)
     assert caught.value is error
     assert writer.versions == [1, 2]
     assert ids_now(repository, PERSON) == ["bob"]
@@ -191,7 +198,7 @@ def test_another_failure_to_prepare_is_not_tried_again():
     write_elsewhere(repository, {PERSON: appending("bob")})
     writer = Preparing(repository, {PERSON: appending("ann")}, refusing(LOST))
     with pytest.raises(StorageError):
-        run_write(repository, "main", writer, is_strict=False)
+        run_write(repository, WriteRequest(branch="main"), writer)
     assert writer.versions == [1]
 
 
@@ -204,7 +211,9 @@ def test_verdicts_that_are_always_too_late_end_at_the_deadline():
 
     with pytest.raises(ConflictError) as caught:
         run_write(
-            repository, "main", Preparing(repository, {}, first), is_strict=False, deadline=Deadline(seconds=0.05)
+            repository,
+            WriteRequest(branch="main", deadline=Deadline(seconds=0.05)),
+            Preparing(repository, {}, first),
         )
     assert caught.value.details["attempts"] > 1
 
@@ -218,11 +227,11 @@ def test_files_written_before_a_fence_are_void():
     # Another thread of this process publishes the fence: the newest log is known by the time the write is prepared.
     write(repository, {}, kind=CommitKind.FENCE)
     writer = Preparing(repository, {PERSON: appending("ann")})
-    run_write(repository, "main", writer, is_strict=False, staged_at=staged_at)
+    run_write(repository, WriteRequest(branch="main", staged_at=staged_at), writer)
     assert writer.versions == [2]
     assert writer.voids == [True]
     later = Preparing(repository, {PERSON: appending("bob")})
-    run_write(repository, "main", later, is_strict=False, staged_at=repository.known().version)
+    run_write(repository, WriteRequest(branch="main", staged_at=repository.known().version), later)
     assert later.voids == [False]
 
 
@@ -242,7 +251,7 @@ def test_what_is_void_stays_void_until_a_preparation_succeeds():
             raise BROKEN
         return made
 
-    run_write(repository, "main", prepare, is_strict=False)
+    run_write(repository, WriteRequest(branch="main"), prepare)
     assert writer.versions == [1, 2, 3]
     assert writer.voids == [False, True, True]
 
@@ -259,7 +268,7 @@ def test_a_fence_is_forgotten_once_files_are_written_anew():
             rivals.pop(0)()
 
     writer = Preparing(repository, {PERSON: appending("ann")}, first)
-    run_write(repository, "main", writer, is_strict=False)
+    run_write(repository, WriteRequest(branch="main"), writer)
     assert writer.voids == [False, True, False]
     assert ids_now(repository, PERSON) == ["ann", "bob"]
 
@@ -281,7 +290,7 @@ def test_a_branch_made_anew_while_rows_are_judged_is_a_conflict():
         raise BROKEN
 
     with pytest.raises(ConflictError) as caught:
-        run_write(repository, "dev", Preparing(repository, {}, first), is_strict=False)
+        run_write(repository, WriteRequest(branch="dev"), Preparing(repository, {}, first))
     assert (caught.value.expected, caught.value.actual) == ("incarnation of b1", "incarnation of b2")
 
 
@@ -296,7 +305,7 @@ def count_up(repository: Repository) -> None:
         [number] = ids_at(repository, log, PERSON)
         return plan(repository, log, {PERSON: replacing_all(str(int(number) + 1))}, of=own)
 
-    run_write(repository, "main", prepare, is_strict=False)
+    run_write(repository, WriteRequest(branch="main"), prepare)
 
 
 @pytest.mark.parametrize("is_shared", [True, False], ids=["one handle", "a handle each"])
@@ -320,7 +329,7 @@ def test_strict_writers_that_meet_are_one_winner_and_conflicts():
     def overwrite(name: str, handle: Repository) -> bool:
         writer = Preparing(handle, {PERSON: replacing_all(name)}, once(met.wait))
         try:
-            run_write(handle, "main", writer, is_strict=True)
+            run_write(handle, WriteRequest(branch="main", is_strict=True), writer)
         except ConflictError:
             return False
         return True
@@ -337,7 +346,7 @@ def test_two_writers_of_one_table_that_meet_at_the_swap_both_land():
     handles = [another_handle(repository) for _ in range(2)]
 
     def append(name: str, handle: Repository) -> None:
-        run_write(handle, "main", Preparing(handle, {PERSON: appending(name)}), is_strict=False)
+        run_write(handle, WriteRequest(branch="main"), Preparing(handle, {PERSON: appending(name)}))
 
     with armed({failpoints.PUBLISH_BEFORE_COMMIT: Barrier(2)}), ThreadPoolExecutor(2) as threads:
         list(threads.map(append, "ab", handles))
@@ -353,7 +362,7 @@ def test_a_write_ends_at_its_deadline_when_others_always_come_first():
 
     writer = Preparing(repository, {PERSON: appending("ann")}, first)
     with pytest.raises(ConflictError) as caught:
-        run_write(repository, "main", writer, is_strict=False, deadline=Deadline(seconds=0.05))
+        run_write(repository, WriteRequest(branch="main", deadline=Deadline(seconds=0.05)), writer)
     assert caught.value.details["attempts"] == len(writer.versions)
     assert "ann" not in ids_now(repository, PERSON)
     assert sidecars(repository) == []
@@ -365,6 +374,53 @@ def test_a_lost_answer_of_a_write_that_is_prepared_again_is_settled_too():
     writer = Preparing(repository, {PERSON: appending("ann")}, rival)
     # The rival's, the lost one, and the second attempt whose answer is lost after its effect.
     with swaps(None, None, ("after", LOST)):
-        run_write(repository, "main", writer, is_strict=False)
+        run_write(repository, WriteRequest(branch="main"), writer)
     assert ids_now(repository, PERSON) == ["ann", "bob"]
     assert [each.id for each in history(repository)].count(writer.intent.id) == 1
+
+
+# ── a commit to be built on ──────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_write_on_the_newest_commit_lands():
+    repository = new_graph()
+    head = repository.newest().state.head.id
+    request = WriteRequest(branch="main", if_commit=head)
+    run_write(repository, request, Preparing(repository, {PERSON: appending("ann")}))
+    assert ids_now(repository, PERSON) == ["ann"]
+
+
+def test_a_write_on_a_commit_that_is_not_the_newest_is_refused_before_it_is_prepared():
+    repository = new_graph()
+    head = repository.newest().state.head.id
+    theirs = write_elsewhere(repository, {FILM: appending("alien")})
+    writer = Preparing(repository, {PERSON: appending("ann")})
+    with pytest.raises(ConflictError) as caught:
+        run_write(repository, WriteRequest(branch="main", if_commit=head), writer)
+    assert (caught.value.expected, caught.value.actual) == (head, theirs.id)
+    assert writer.versions == []
+
+
+def test_a_write_on_a_commit_is_a_conflict_with_whatever_comes_between_also_on_other_types():
+    repository = new_graph()
+    head = repository.newest().state.head.id
+    rival = once(lambda: write_elsewhere(repository, {FILM: appending("alien")}))
+    writer = Preparing(repository, {PERSON: appending("ann")}, rival)
+    writer.if_commit = head
+    with pytest.raises(ConflictError) as caught:
+        run_write(repository, WriteRequest(branch="main", if_commit=head), writer)
+    assert caught.value.expected == head
+    assert ids_now(repository, PERSON) == []
+    assert sidecars(repository) == []
+
+
+def test_maintenance_after_a_commit_is_not_in_the_way_of_a_write_on_it():
+    repository = new_graph()
+    head = repository.newest().state.head.id
+    write_elsewhere(repository, {FILM: replacing_all()}, CommitKind.MAINTENANCE)
+    rival = once(lambda: write_elsewhere(repository, {PERSON: replacing_all()}, CommitKind.MAINTENANCE))
+    writer = Preparing(repository, {PERSON: appending("ann")}, rival)
+    writer.if_commit = head
+    run_write(repository, WriteRequest(branch="main", if_commit=head), writer)
+    assert writer.versions == [2, 3]
+    assert ids_now(repository, PERSON) == ["ann"]

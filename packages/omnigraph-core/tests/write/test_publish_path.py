@@ -147,6 +147,7 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
             ],
             "schema_digest": log.state.schema_digest,
             "incarnation": "main",
+            "if_commit": None,
         },
         "tables": [effect(SAW, 1, 0), effect(PERSON, 2, 1)],
     }

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from publish_world import PERSON, appending, intent, new_adapter, new_graph, plan, write
 
-from omnigraph.history.warm import WarmColumns
+from omnigraph.history.warm import KnownStep, WarmColumns, _Kept
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import SnapshotHandle, TablePin
 from omnigraph.tables.lance_tables import LanceTables
@@ -67,75 +66,118 @@ def test_a_column_that_is_missing_is_read_together_with_the_others():
 
 
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["append", "upsert", "read"]), st.sets(st.integers(0, 20), max_size=6)), max_size=10
+    st.tuples(
+        st.sampled_from(["append", "replace", "delete", "merge", "read"]), st.sets(st.integers(0, 20), max_size=6)
+    ),
+    max_size=10,
 )
 
 
-@settings(max_examples=20)
-@given(STEPS, st.sampled_from([["id"], ["id", "n"], ["id", "n", "t"], ["n"]]))
-def test_what_is_carried_over_is_what_a_read_would_give(steps, columns):
-    tables, handle = created({"0": 0})
-    warm, ids, value = WarmColumns(), {"0"}, 0
-    warm.columns(tables, handle, columns, row_count=1)
-    for what, numbers in steps:
-        names = {str(each) for each in numbers} if what == "upsert" else {str(each) for each in numbers} - ids
-        value += 1
-        if what == "read" or not names:
-            assert contents(warm.columns(tables, handle, columns, row_count=len(ids))) == fresh(tables, handle, columns)
-            continue
-        rows = table(dict.fromkeys(sorted(names), value))
-        stage = tables.stage_append if what == "append" else tables.stage_upsert
-        after = tables.commit_exact(handle, [stage(handle, rows)])
-        warm.carry_over(handle.pin, after.pin, rows, replaces=what == "upsert")
-        handle, ids = after, ids | names
-        with count_table_calls() as counts:
-            kept = warm.columns(tables, handle, columns, row_count=len(ids))
-        # Without ids nobody can tell which rows an upsert replaced.
-        is_known = what == "append" or "id" in columns
-        assert counts == ({} if is_known else {"read": 1})
-        assert contents(kept) == fresh(tables, handle, columns)
+@settings(max_examples=30)
+@given(STEPS, st.sampled_from([["id"], ["id", "n"], ["id", "n", "t"], ["n"]]), st.booleans())
+def test_what_is_followed_is_what_a_read_would_give(steps, columns, is_own):
+    """Rows that this process wrote cost nothing; what another one wrote is read, and no more than that."""
+    tables, handle = created({str(each): each for each in range(10)})
+    wanted = [*columns, "_rowaddr"]
+    warm, ids = WarmColumns(), {str(each) for each in range(10)}
+    warm.columns(tables, handle, wanted, row_count=len(ids))
+    for value, (what, numbers) in enumerate(steps, 1):
+        names = {str(each) for each in numbers}
+        names = {"append": names - ids, "merge": names, "read": set()}.get(what, names & ids)
+        if names:
+            before = handle
+            staged, step = stage(tables, handle, what, sorted(names), value)
+            handle = tables.commit_exact(handle, [staged])
+            ids = ids - names if what == "delete" else ids | names
+            if is_own and step is not None:
+                warm.follow(tables, before.pin, handle, step)
+            with count_table_calls() as counts:
+                warm.columns(tables, handle, wanted, row_count=len(ids))
+            if is_own and step is not None:
+                assert counts == {}
+        assert contents(warm.columns(tables, handle, wanted, row_count=len(ids))) == with_addresses(
+            tables, handle, columns
+        )
 
 
-def test_rows_that_were_replaced_are_gone():
+def stage(tables: LanceTables, handle: SnapshotHandle, what: str, names: list[str], value: int):
+    """A staged write, and what its writer knows of it: nothing of a merge, whose rows come in Lance's order."""
+    rows = table(dict.fromkeys(names, value))
+    nothing = pa.array([], pa.uint64())
+    if what == "append":
+        return tables.stage_append(handle, rows), KnownStep(added=rows, removed=nothing)
+    if what == "merge":
+        return tables.stage_upsert(handle, rows), None
+    found = tables.lookup(handle, pa.array(names), columns=["id"], with_address=True).sort_by("id")
+    places = found["_rowaddr"].combine_chunks()
+    if what == "delete":
+        return tables.stage_delete_at(handle, places), KnownStep(added=SCHEMA.empty_table(), removed=places)
+    rows = rows.sort_by("id")
+    return tables.stage_replace(handle, rows, places), KnownStep(added=rows, removed=places)
+
+
+def with_addresses(tables: LanceTables, handle: SnapshotHandle, columns: Sequence[str]) -> list[tuple]:
+    return contents(tables.read(handle, columns=list(columns), with_address=True).read_all())
+
+
+def test_what_another_process_added_is_all_that_is_read():
+    tables, handle = created({str(number): number for number in range(100)})
+    warm = WarmColumns()
+    warm.columns(tables, handle, ["id", "n"], row_count=100)
+    for number in range(3):
+        rows = table({f"new-{number}": number})
+        handle = tables.commit_exact(handle, [tables.stage_append(handle, rows)])
+    seen = []
+
+    class Watched:
+        """Tables that note which parts are read."""
+
+        def __getattr__(self, name: str):
+            return getattr(tables, name)
+
+        def read(self, *arguments, **options):
+            seen.append(options["parts"])
+            return tables.read(*arguments, **options)
+
+    found = warm.columns(Watched(), handle, ["id", "n"], row_count=103)
+    assert contents(found) == fresh(tables, handle, ["id", "n"])
+    assert seen == [[1, 2, 3]]
+
+
+def test_after_a_fold_only_the_folded_part_is_read():
+    tables, handle = created({str(number): number for number in range(100)})
+    for number in range(4):
+        handle = tables.commit_exact(handle, [tables.stage_append(handle, table({f"new-{number}": number}))])
+    warm = WarmColumns()
+    warm.columns(tables, handle, ["id"], row_count=104)
+    folded = tables.commit_exact(handle, tables.stage_fold(handle, [1, 2, 3, 4], []))
+    found = warm.columns(tables, folded, ["id", "_rowaddr"], row_count=104)
+    assert contents(found) == with_addresses(tables, folded, ["id"])
+
+
+def test_a_step_that_does_not_say_all_is_not_believed():
     tables, handle = created({"a": 1, "b": 2})
     warm = WarmColumns()
-    warm.columns(tables, handle, ["id", "n"], row_count=2)
-    new = TablePin(location="nodes/x", branch=None, version=9)
-    warm.carry_over(handle.pin, new, table({"b": 5, "c": 6}), replaces=True)
-    assert contents(warm._held(new)) == [("a", 1), ("b", 5), ("c", 6)]
-    assert warm._held(handle.pin) is None
-
-
-@pytest.mark.parametrize("added", [None, table({})])
-def test_without_the_rows_nothing_is_carried_over_and_no_rows_change_nothing(added):
-    tables, handle = created({"a": 1})
-    warm = WarmColumns()
-    warm.columns(tables, handle, ["id"], row_count=1)
-    new = TablePin(location="nodes/x", branch=None, version=9)
-    warm.carry_over(handle.pin, new, added, replaces=True)
-    held = warm._held(new)
-    assert held is None if added is None else contents(held) == [("a",)]
-
-
-def test_what_was_never_kept_is_not_carried_over():
-    warm = WarmColumns()
-    pins = [TablePin(location="nodes/x", branch=None, version=each) for each in (1, 2)]
-    warm.carry_over(pins[0], pins[1], table({"a": 1}), replaces=False)
-    assert warm._held(pins[1]) is None
+    warm.columns(tables, handle, ["id"], row_count=2)
+    after = tables.commit_exact(handle, [tables.stage_append(handle, table({"c": 3, "d": 4}))])
+    warm.follow(tables, handle.pin, after, KnownStep(added=table({"c": 3}), removed=pa.array([], pa.uint64())))
+    assert warm._held(after.pin) is None
+    assert contents(warm.columns(tables, after, ["id"], row_count=4)) == fresh(tables, after, ["id"])
 
 
 def test_many_small_commits_are_kept_in_few_pieces():
     tables, handle = created({"a": 1})
     warm = WarmColumns()
     warm.columns(tables, handle, ["id"], row_count=1)
-    pin = handle.pin
-    for version in range(2, 300):
-        new = TablePin(location="nodes/x", branch=None, version=version)
-        warm.carry_over(pin, new, table({str(version): 1}), replaces=False)
-        pin = new
-    held = warm._held(pin)
-    assert held.num_rows == 299
-    assert held.column(0).num_chunks <= 65
+    for number in range(80):
+        rows = table({str(number): 1})
+        after = tables.commit_exact(handle, [tables.stage_append(handle, rows)])
+        warm.follow(tables, handle.pin, after, KnownStep(added=rows, removed=pa.array([], pa.uint64())))
+        handle = after
+    held = warm._held(handle.pin)
+    assert held.rows.num_rows == 81
+    assert held.rows.column(0).num_chunks <= 65
+    assert len(warm._kept) == 1
 
 
 # ── bounds ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -151,7 +193,7 @@ def test_a_table_with_too_many_rows_is_not_read():
 
 def test_columns_that_are_too_large_are_given_up_while_they_are_read_and_not_read_again():
     tables, handle = created({str(number): number for number in range(20_000)})
-    warm = WarmColumns(max_bytes=150_000)
+    warm = WarmColumns(max_bytes=300_000)
     with count_table_calls() as counts:
         assert warm.columns(tables, handle, ["id", "t"], row_count=20_000) is None
         assert warm.columns(tables, handle, ["t", "id"], row_count=20_000) is None
@@ -164,7 +206,7 @@ def test_columns_that_are_too_large_are_given_up_while_they_are_read_and_not_rea
 
 def test_columns_that_do_not_fit_beside_those_that_are_kept_are_kept_in_their_place():
     tables, handle = created({str(number): number for number in range(10_000)})
-    texts = tables.read(handle, columns=["t"]).read_all().nbytes
+    texts = tables.read(handle, columns=["t"], with_address=True).read_all().nbytes
     warm = WarmColumns(max_bytes=texts + 1_000)
     assert warm.columns(tables, handle, ["n"], row_count=10_000) is not None
     assert warm.columns(tables, handle, ["t"], row_count=10_000) is not None
@@ -180,12 +222,12 @@ def test_all_that_is_kept_stays_within_the_bounds_and_the_least_used_goes_first(
     used: list[int] = []
     for number, rows in steps:
         pin = TablePin(location=f"nodes/{number}", branch=None, version=1)
-        warm._keep(pin, table({f"{row:04}": row for row in range(rows)}))
+        warm._keep(pin, _Kept(table({f"{row:04}": row for row in range(rows)}), ()))
         if warm._held(pin) is not None:
             used = [*(each for each in used if each != number), number]
-        sizes = [size for _, size in warm._kept.values()]
+        sizes = [each.nbytes for each in warm._kept.values()]
         assert warm._bytes == sum(sizes) <= 4_000
-        assert all(kept.nbytes == size and kept.num_rows <= 300 for kept, size in warm._kept.values())
+        assert all(kept.rows.num_rows <= 300 for kept in warm._kept.values())
         kept = [int(each.location.partition("/")[2]) for each in warm._kept]
         # What went is what was used longest ago.
         assert kept == used[len(used) - len(kept) :]
@@ -206,7 +248,7 @@ def test_threads_can_share_it():
 
     with ThreadPoolExecutor(6) as threads:
         list(threads.map(read, range(6)))
-    assert warm._bytes == sum(size for _, size in warm._kept.values())
+    assert warm._bytes == sum(each.nbytes for each in warm._kept.values())
 
 
 # ── committed rows ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -221,8 +263,9 @@ def test_a_write_after_a_write_looks_ids_up_without_a_request():
     assert first.lookup(person, pa.array(["ann", "bob"]), columns=["id"])["id"].to_pylist() == ["ann"]
     started = plan(repository, log, {PERSON: appending("bob")}, of=intent())
     published = publish(repository, started, Deadline())
-    entry = published.log.state.entries[PERSON]
-    repository.warm.carry_over(log.state.entries[PERSON].pin, entry.pin, pa.table({"id": ["bob"]}), replaces=False)
+    made = repository.tables.open_at(published.log.state.entries[PERSON].pin)
+    step = KnownStep(added=pa.table({"id": ["bob"]}), removed=pa.array([], pa.uint64()))
+    repository.warm.follow(repository.tables, log.state.entries[PERSON].pin, made, step)
     again = CommittedRows(repository.snapshot(published.log), repository.tables, repository.warm)
     with count_table_calls() as counts:
         found = again.lookup(person, pa.array(["bob", "cem"]), columns=["id"])

@@ -24,6 +24,7 @@ from omnigraph.engine.images import Image, exactly, lower_bounds
 from omnigraph.engine.pinned_rows import Addresses, Origin, PinnedRows, Stored
 from omnigraph.engine.splice import Splice
 from omnigraph.engine.stored_rows import StoredRows
+from omnigraph.tables.part_delta import compare_parts
 
 _FEW: Final = 10_000
 """So many rows that come are read with all their columns; of more only the columns that are in use."""
@@ -80,17 +81,12 @@ def extend_rows(older: StoredRows, stored: Stored, *, on_growth: Callable[[], No
 
 def find_delta(older: PinnedRows, stored: Stored) -> Delta | None:
     """What differs, or None when more than half of the rows do."""
-    before = {(each.number, each.files): each for each in older.stored.parts}
-    after = {(each.number, each.files): each for each in stored.parts}
-    new = [each for name, each in after.items() if name not in before]
-    gone = [each for name, each in before.items() if name not in after]
-    changed = [each for name, each in after.items() if name in before and before[name].deletions != each.deletions]
-    moved = sum(each.live_count for each in (*new, *gone))
-    moved += sum(abs(each.live_count - before[each.number, each.files].live_count) for each in changed)
-    if 2 * moved > len(older):
+    parts = compare_parts(older.stored.parts, stored.parts)
+    if 2 * parts.moved_rows > len(older):
         return None
-    columns = _columns(older, stored, moved)
-    added, addresses = _read_new(stored, [each.number for each in new], columns)
+    gone, changed = parts.gone, [now for _, now in parts.changed]
+    columns = _columns(older, stored, parts.moved_rows)
+    added, addresses = _read_new(stored, [each.number for each in parts.new], columns)
     numbers = older.addresses >> _OFFSET_BITS if gone or changed else older.addresses
     is_removed = np.zeros(len(older), dtype=np.bool_)
     if gone:

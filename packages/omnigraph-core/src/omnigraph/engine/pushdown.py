@@ -120,15 +120,22 @@ def as_fixed(predicate: Predicate) -> Fixed | None:
 
 
 def _encode(fixed: Fixed, execution: Execution) -> pc.Expression | None:
-    value = execution.given(fixed.value)
-    if value is None or fixed.field.type.is_list:
+    return encode(fixed.field.property, fixed.field.type, fixed.operator, execution.given(fixed.value))
+
+
+def encode(column: str, of: ValueType, operator: Operator, value: object) -> pc.Expression | None:
+    """The filter ``column operator value``; None when storage cannot judge it as the language does.
+
+    Of floats it is a first sieve: what it lets through is to be judged again.
+    """
+    if value is None or of.is_list:
         return None
-    column = pc.field(fixed.field.property)
-    if fixed.operator is Operator.STARTS_WITH:
-        return _prefix(column, value) if isinstance(value, str) else None
-    compare = _COMPARE.get(fixed.operator)
-    literal = lossless(value, fixed.field.type)
-    return None if compare is None or literal is None else compare(column, literal)
+    field = pc.field(column)
+    if operator is Operator.STARTS_WITH:
+        return _prefix(field, value) if isinstance(value, str) else None
+    compare = _COMPARE.get(operator)
+    literal = lossless(value, of)
+    return None if compare is None or literal is None else compare(field, literal)
 
 
 def lossless(value: object, column: ValueType) -> pa.Scalar | None:

@@ -36,7 +36,7 @@ from omnigraph.history.snapshot import Snapshot
 from omnigraph.lang.decode import read_source
 from omnigraph.lang.source import SourceText
 from omnigraph.plan.compiler import Compiler
-from omnigraph.plan.ir import ReadPlan
+from omnigraph.plan.ir import Plan, ReadPlan
 from omnigraph.plugins import embed_texts
 from omnigraph.query.checked import ConstantValue, Nearest
 from omnigraph.query.params import bind_parameters
@@ -140,17 +140,26 @@ class Reader:
             CompileError: the query is wrong; every mistake is told.
             InvalidInputError: a parameter is wrong, or the query changes the graph.
         """
-        if name is not None and not isinstance(name, str):
-            raise InvalidInputError(f"{name!r} is no name of a query.", help="Give a text, or leave it out.")
-        plan = self.compiler(snapshot.schema).plan(_text(source), name)
+        plan = self.plan(source, name, snapshot.schema)
         if not isinstance(plan, ReadPlan):
             raise InvalidInputError(
                 f"{plan.name} changes the graph, so it cannot be run as a read.",
-                help="A read has a match block and a return block.",
+                help="Run it with mutate: g.mutate(...), or omnigraph mutate.",
                 details={"query": plan.name},
             )
         parameters = bind_parameters(plan, params) if is_run or params else {}
         return Prepared(plan=plan, parameters=parameters, schema=snapshot.schema)
+
+    def plan(self, source: QuerySource, name: str | None, schema: GraphSchema) -> Plan:
+        """The plan of a read or a mutation, by a schema; remembered.
+
+        Raises:
+            CompileError: the query is wrong; every mistake is told.
+            InvalidInputError: the name or the source is none.
+        """
+        if name is not None and not isinstance(name, str):
+            raise InvalidInputError(f"{name!r} is no name of a query.", help="Give a text, or leave it out.")
+        return self.compiler(schema).plan(_text(source), name)
 
     def execution(
         self, prepared: Prepared, snapshot: Snapshot, budget: QueryBudget | None, *, is_traced: bool = False

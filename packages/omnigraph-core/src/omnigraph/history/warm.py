@@ -1,8 +1,11 @@
 """``WarmColumns``: columns of small tables, decoded and kept by version, so that a small write reads nothing.
 
-One-row commits leave one-row files; looking up an id in a thousand of them takes a thousand requests. A process that
-made those commits knows what they hold: after each publish the kept columns are carried over to the new version. An
-entry is named by a pin and pins never change meaning, so an entry is right or absent, never stale. Bounded in bytes,
+One-row commits leave one-row files; looking up an id in a thousand of them takes a thousand requests. What is kept of
+one version is followed to the next: by what the writer of that version knows (``follow``), or by reading what differs
+(``columns``), which is little after the commit of another process too. Every row is kept with its address, by which it
+can be replaced or deleted without looking for it.
+
+An entry is named by a pin and pins never change meaning, so an entry is right or absent, never stale. Bounded in bytes,
 while reading too; the least used go first. Safe to share between threads.
 """
 
@@ -11,12 +14,18 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.tables.interface import SnapshotHandle, TablePin, TableStorage
+from omnigraph.tables.interface import SnapshotHandle, TablePart, TablePin, TableStorage
+from omnigraph.tables.part_delta import PartsDelta, compare_parts
+
+ADDRESS: Final = "_rowaddr"
+"""The column that says where a row lies."""
 
 MAX_BYTES: Final = 64 * 1024 * 1024
 """What all entries together may take."""
@@ -26,6 +35,37 @@ MAX_ROWS: Final = 250_000
 
 _MAX_CHUNKS: Final = 64
 _MAX_REFUSALS: Final = 1_024
+_PART_BITS: Final = np.uint64(32)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Kept:
+    """Columns of one version, among them the addresses, and what the version is made of."""
+
+    rows: pa.Table
+    parts: tuple[TablePart, ...]
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.rows.nbytes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KnownStep:
+    """What the writer of a version knows of it.
+
+    Attributes:
+        added: the rows that it wrote, in the order of its files.
+        removed: addresses in the version before of the rows that it replaced or deleted.
+    """
+
+    added: pa.Table
+    removed: pa.Array
+
+    @classmethod
+    def nothing(cls, schema: pa.Schema) -> Self:
+        """No row came, went or moved."""
+        return cls(added=schema.empty_table(), removed=pa.array([], pa.uint64()))
 
 
 class WarmColumns:
@@ -35,7 +75,7 @@ class WarmColumns:
         self.max_bytes = max_bytes
         self.max_rows = max_rows
         self._lock = threading.Lock()
-        self._kept: OrderedDict[TablePin, tuple[pa.Table, int]] = OrderedDict()
+        self._kept: OrderedDict[TablePin, _Kept] = OrderedDict()
         self._bytes = 0
         # Columns that were found to be too large, so that they are not read in vain again.
         self._refused: OrderedDict[tuple[TablePin, tuple[str, ...]], None] = OrderedDict()
@@ -43,84 +83,157 @@ class WarmColumns:
     def columns(
         self, tables: TableStorage, handle: SnapshotHandle, columns: Sequence[str], *, row_count: int
     ) -> pa.Table | None:
-        """These columns of a version, from memory or read now and kept; None when they are too large to keep."""
+        """These columns of a version, from memory or read now and kept; None when they are too large to keep.
+
+        ``_rowaddr`` may be one of them. Rows come in no order.
+        """
         asked = handle.pin, tuple(sorted(columns))
         if row_count > self.max_rows or asked in self._refused:
             return None
-        held = self._held(handle.pin)
-        if held is not None and set(columns) <= set(held.column_names):
-            return held.select(list(columns))
+        held = self._held(handle.pin) or self._followed(tables, handle)
+        if held is not None and set(columns) <= set(held.rows.column_names):
+            return held.rows.select(list(columns))
         # All at once and in one scan: columns read apart may come in different orders.
-        wanted = sorted({*columns, *(() if held is None else held.column_names)})
+        wanted = sorted({ADDRESS, *columns, *(() if held is None else held.rows.column_names)})
         found = self._read(tables, handle, wanted)
         if found is None and held is not None:
-            found = self._read(tables, handle, sorted(columns))
+            found = self._read(tables, handle, sorted({ADDRESS, *columns}))
         if found is None:
             self._refuse(asked)
             return None
-        self._keep(handle.pin, found)
+        self._keep(handle.pin, _Kept(found, tables.parts(handle)))
         return found.select(list(columns))
 
-    def carry_over(self, old: TablePin, new: TablePin, added: pa.Table | None, *, replaces: bool) -> None:
-        """What is known of a new version that is an old one plus rows.
+    def held(self, handle: SnapshotHandle, columns: Sequence[str]) -> pa.Table | None:
+        """These columns of a version if they are kept; nothing is read."""
+        held = self._held(handle.pin)
+        return held.rows.select(list(columns)) if held and set(columns) <= set(held.rows.column_names) else None
 
-        Args:
-            old: the version before, of which this keeps nothing any more.
-            new: the version after.
-            added: the rows, or None when they are not at hand; then nothing is carried over.
-            replaces: rows of equal id were replaced, so they go first.
+    def follow(self, tables: TableStorage, old: TablePin, handle: SnapshotHandle, step: KnownStep) -> None:
+        """Keep of a new version what was kept of an old one, by what its writer knows; nothing is read for it.
+
+        The old version is let go. Where the step does not say all, nothing is kept, and the next who asks reads.
         """
         held = self._take(old)
-        if held is None or added is None or (replaces and "id" not in held.column_names):
+        if held is None:
             return
-        if replaces:
-            held = held.filter(pc.invert(pc.is_in(held["id"], value_set=added["id"].combine_chunks())))
-        self._keep(new, pa.concat_tables([held, added.select(held.column_names).cast(held.schema)]))
+        parts = tables.parts(handle)
+        delta = compare_parts(held.parts, parts)
+        if sum(each.row_count for each in delta.new) != step.added.num_rows or any(
+            each.deletions for each in delta.new
+        ):
+            return
+        names = [each for each in held.rows.column_names if each != ADDRESS]
+        added = step.added.select(names).append_column(ADDRESS, _addresses(delta.new))
+        left = held.rows
+        if len(step.removed):
+            left = left.filter(pc.invert(pc.is_in(left[ADDRESS], value_set=step.removed)))
+        rows = pa.concat_tables([left, added.select(left.column_names).cast(left.schema)])
+        if rows.num_rows == sum(each.live_count for each in parts):
+            self._keep(handle.pin, _Kept(rows, parts))
 
-    def _held(self, pin: TablePin) -> pa.Table | None:
+    def _followed(self, tables: TableStorage, handle: SnapshotHandle) -> _Kept | None:
+        """What is kept of another version of the same line, brought to this one by reading what differs."""
+        pin = handle.pin
+        with self._lock:
+            line = (each for each in reversed(self._kept) if (each.location, each.branch) == (pin.location, pin.branch))
+            older = next(line, None)
+        held = None if older is None else self._held(older)
+        if older is None or held is None:
+            return None
+        parts = tables.parts(handle)
+        delta = compare_parts(held.parts, parts)
+        if 2 * delta.moved_rows > held.rows.num_rows or any(
+            was.live_count < now.live_count for was, now in delta.changed
+        ):
+            return None
+        rows = pa.concat_tables(
+            [_left(tables, handle, held.rows, delta), *self._added(tables, handle, held.rows, delta)]
+        )
+        if rows.num_rows != sum(each.live_count for each in parts):
+            return None
+        found = _Kept(rows, parts)
+        if older.version < pin.version:
+            self._take(older)
+        self._keep(pin, found)
+        return found
+
+    def _added(self, tables: TableStorage, handle: SnapshotHandle, like: pa.Table, delta: PartsDelta) -> list[pa.Table]:
+        if not delta.new:
+            return []
+        numbers = [each.number for each in delta.new]
+        found = self._read(tables, handle, like.column_names, parts=numbers)
+        return [] if found is None else [found.cast(like.schema)]
+
+    def _held(self, pin: TablePin) -> _Kept | None:
         with self._lock:
             found = self._kept.get(pin)
-            if found is None:
-                return None
-            self._kept.move_to_end(pin)
-            return found[0]
+            if found is not None:
+                self._kept.move_to_end(pin)
+            return found
 
-    def _take(self, pin: TablePin) -> pa.Table | None:
+    def _take(self, pin: TablePin) -> _Kept | None:
         with self._lock:
             found = self._kept.pop(pin, None)
-            if found is None:
-                return None
-            self._bytes -= found[1]
-            return found[0]
+            self._bytes -= 0 if found is None else found.nbytes
+            return found
 
-    def _read(self, tables: TableStorage, handle: SnapshotHandle, columns: Sequence[str]) -> pa.Table | None:
-        """The columns, or None as soon as they take more than may be kept."""
+    def _read(
+        self,
+        tables: TableStorage,
+        handle: SnapshotHandle,
+        columns: Sequence[str],
+        *,
+        parts: Sequence[int] | None = None,
+    ) -> pa.Table | None:
+        """The columns with the addresses, or None as soon as they take more than may be kept."""
         batches: list[pa.RecordBatch] = []
         size = 0
-        with tables.read(handle, columns=columns) as reader:
+        names = [each for each in columns if each != ADDRESS]
+        with tables.read(handle, columns=names, with_address=True, parts=parts) as reader:
             for batch in reader:
                 size += batch.nbytes
                 if size > self.max_bytes:
                     return None
                 batches.append(batch)
-            return pa.Table.from_batches(batches, schema=reader.schema)
+            return pa.Table.from_batches(batches, schema=reader.schema).select(list(columns))
 
-    def _keep(self, pin: TablePin, table: pa.Table) -> None:
-        if table.column(0).num_chunks > _MAX_CHUNKS:
-            table = table.combine_chunks()
-        size = table.nbytes
-        if size > self.max_bytes or table.num_rows > self.max_rows:
+    def _keep(self, pin: TablePin, kept: _Kept) -> None:
+        if kept.rows.column(0).num_chunks > _MAX_CHUNKS:
+            kept = _Kept(kept.rows.combine_chunks(), kept.parts)
+        if kept.nbytes > self.max_bytes or kept.rows.num_rows > self.max_rows:
             return
         with self._lock:
             replaced = self._kept.pop(pin, None)
-            self._kept[pin] = table, size
-            self._bytes += size - (0 if replaced is None else replaced[1])
+            self._kept[pin] = kept
+            self._bytes += kept.nbytes - (0 if replaced is None else replaced.nbytes)
             while self._bytes > self.max_bytes:
-                _, (_, freed) = self._kept.popitem(last=False)
-                self._bytes -= freed
+                _, freed = self._kept.popitem(last=False)
+                self._bytes -= freed.nbytes
 
     def _refuse(self, asked: tuple[TablePin, tuple[str, ...]]) -> None:
         with self._lock:
             self._refused[asked] = None
             while len(self._refused) > _MAX_REFUSALS:
                 self._refused.popitem(last=False)
+
+
+def _left(tables: TableStorage, handle: SnapshotHandle, rows: pa.Table, delta: PartsDelta) -> pa.Table:
+    """The rows of an older version that are there in another one."""
+    if not delta.gone and not delta.changed:
+        return rows
+    addresses = rows[ADDRESS].to_numpy()
+    numbers = addresses >> _PART_BITS
+    is_left = ~np.isin(numbers, np.array([each.number for each in delta.gone], np.uint64))
+    if delta.changed:
+        changed = [now.number for _, now in delta.changed]
+        with tables.read(handle, columns=[], with_address=True, parts=changed) as reader:
+            live = reader.read_all()[ADDRESS].to_numpy()
+        is_left &= ~np.isin(numbers, np.array(changed, np.uint64)) | np.isin(addresses, live)
+    return rows.filter(pa.array(is_left))
+
+
+def _addresses(parts: Sequence[TablePart]) -> pa.Array:
+    """The addresses of all rows of parts, in the order in which they were written."""
+    found = [(np.uint64(each.number) << _PART_BITS) + np.arange(each.row_count, dtype=np.uint64) for each in parts]
+    return pa.array(np.concatenate(found) if found else np.empty(0, np.uint64))

@@ -5,14 +5,18 @@
         └────────────────────────────┘ unless the write is strict and data moved
 
 Preparing again is right for inserts and merges: they mean the same on any state. A strict write, such as an overwrite,
-replaces what its caller has seen, so it fails with a conflict instead. Writers of one process that prepare again take
-turns, so that none of them starves.
+replaces what its caller has seen, so it fails with a conflict instead. A write that is given a commit to be built on
+fails as soon as another one has changed anything. Maintenance moves pins and no rows, so it is nobody's conflict.
+
+Writers of one process pass gates: a small write holds those of its types from its first preparation on, so that it is
+not made for nothing; a large one only while it publishes, and from then on if it has to prepare again.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 
 from omnigraph.errors import ConflictError, ConstraintError, StorageCondition, StorageError
 from omnigraph.history.commits import CommitKind
@@ -20,89 +24,148 @@ from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.write.deadlines import Deadline
+from omnigraph.write.gates import SCHEMA_GATE, GateRoom, gates_of, type_gate
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.publish import Published, ReadSetMovedError, publish
-from omnigraph.write.turns import turns_of
+from omnigraph.write.read_sets import QUIET
 
 Prepare = Callable[[ManifestLog, Snapshot, bool], PublishPlan]
 """From a log and its snapshot to a plan; the flag says that files staged before may be gone."""
 
 
-def run_write(
-    repository: Repository,
-    branch: str,
-    prepare: Prepare,
-    *,
-    is_strict: bool,
-    deadline: Deadline | None = None,
-    staged_at: int | None = None,
-) -> Published:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteRequest:
+    """How a write goes about it.
+
+    Attributes:
+        types: keys of the types that it will write, as far as they are known.
+        is_strict: it is a conflict when data that it relied on changed meanwhile.
+        is_brief: preparing it takes moments.
+        starts_newest: its first attempt is built on the newest state there is, whatever is remembered.
+        if_commit: the commit that must be the newest, but for maintenance; None for any.
+        staged_at: which manifest version the writer knew when it wrote files: a fence that was published since voids
+            them. None when it wrote none.
+    """
+
+    branch: str
+    types: frozenset[str] = frozenset()
+    is_strict: bool = False
+    is_brief: bool = False
+    starts_newest: bool = False
+    if_commit: str | None = None
+    staged_at: int | None = None
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -> Published:
     """Publish what ``prepare`` plans, however often it takes.
 
-    A writer that wrote files before it came here says with ``staged_at`` which manifest version it knew then: a fence
-    that was published since voids them.
-
     Raises:
-        ConflictError: the write is strict and data that it relied on moved, or the deadline passed.
+        ConflictError: the write is strict and data that it relied on moved, the commit that it is built on is not the
+            newest any more, or the deadline passed.
         ConstraintError: the rows break a rule on the newest state.
     """
-    deadline = deadline or Deadline()
-    turns = turns_of(str(repository.adapter.root), branch)
-    turns.let_others_go_first(deadline.seconds_left)
-    # A strict write is a conflict with what happens from now on, and not with what was there before it began.
-    log = repository.newest(branch) if is_strict else repository.known(branch)
-    base = _Base(log=log, is_void=staged_at is not None and _is_fenced(log, staged_at))
-    published = _attempt(repository, base, prepare, is_strict=is_strict, deadline=deadline)
-    if published is not None:
-        return published
-    with turns.turn(deadline.seconds_left):
-        while published is None:
-            deadline.wait(f"finish the write on {branch}")
-            published = _attempt(repository, base, prepare, is_strict=is_strict, deadline=deadline)
-    return published
+    # What a strict write conflicts with happens from now on; what was there before it began is what it is about.
+    is_newest = request.is_strict or request.starts_newest or request.if_commit is not None
+    log = repository.newest(request.branch) if is_newest else repository.known(request.branch)
+    attempts = _Attempts(
+        repository=repository,
+        request=request,
+        prepare=prepare,
+        room=gates_of(str(repository.adapter.root)),
+        log=log,
+        is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
+    )
+    return attempts.run()
 
 
 @dataclass(slots=True)
-class _Base:
-    """What the next attempt is built on.
+class _Attempts:
+    """The attempts of one write.
 
     Attributes:
+        log: what the next attempt is built on.
         is_void: files that earlier attempts wrote may be gone.
     """
 
+    repository: Repository
+    request: WriteRequest
+    prepare: Prepare
+    room: GateRoom
     log: ManifestLog
     is_void: bool
 
+    def run(self) -> Published:
+        if not self.request.is_brief:
+            published = self._once(self._hold)
+            if published is not None:
+                return published
+            self.request.deadline.wait(f"finish the write on {self.request.branch}")
+        with self._hold():
+            # Whoever was in front has published meanwhile.
+            self.log = self.repository.newest_known(self.log)
+            while True:
+                published = self._once(nullcontext)
+                if published is not None:
+                    return published
+                self.request.deadline.wait(f"finish the write on {self.request.branch}")
 
-def _attempt(
-    repository: Repository, base: _Base, prepare: Prepare, *, is_strict: bool, deadline: Deadline
-) -> Published | None:
-    """Prepare once and publish; None when the graph moved on, with what it is now in ``base``."""
-    try:
-        plan = prepare(base.log, repository.snapshot(base.log), base.is_void)
-    except (ConstraintError, StorageError) as error:
-        # Judged on a state that may be old, whose files may be gone: the verdict stands only if it is not.
-        is_final = isinstance(error, StorageError) and error.condition is not StorageCondition.NOT_FOUND
-        if is_final or base.log.is_newest():
-            raise
-        newer = repository.newest(base.log.branch.name)
-        _refuse_other_branch(base.log, newer)
-        # What is void stays so until a preparation succeeds.
-        base.log, base.is_void = newer, base.is_void or _is_fenced(newer, base.log.version)
-        return None
-    try:
-        return publish(repository, plan, deadline)
-    except ReadSetMovedError as moved:
-        if is_strict and moved.is_logical:
-            raise ConflictError(
-                f"{', '.join(map(_told, moved.members))} changed while this write was under way.",
-                expected=plan.base.state.head.id,
-                actual=moved.log.state.head.id,
-                help="Look at what changed, then repeat the write if it is still what you want.",
-                details={"members": list(moved.members)},
-            ) from moved
-        base.log, base.is_void = moved.log, moved.is_void
-        return None
+    def _hold(self) -> AbstractContextManager[object]:
+        gates = {type_gate(self.log.branch.incarnation, each) for each in self.request.types}
+        return self.room.hold(exclusive=gates, shared=[SCHEMA_GATE], seconds=self.request.deadline.seconds_left)
+
+    def _once(self, hold: Callable[[], AbstractContextManager[object]]) -> Published | None:
+        """Prepare once and publish; None when the graph moved on, with what it is now in ``log``."""
+        repository, log = self.repository, self.log
+        refuse_other_head(log, self.request.if_commit)
+        try:
+            plan = self.prepare(log, repository.snapshot(log), self.is_void)
+        except (ConstraintError, StorageError) as error:
+            # Judged on a state that may be old, whose files may be gone: the verdict stands only if it is not.
+            is_final = isinstance(error, StorageError) and error.condition is not StorageCondition.NOT_FOUND
+            if is_final or log.is_newest():
+                raise
+            newer = repository.newest(log.branch.name)
+            _refuse_other_branch(log, newer)
+            # What is void stays so until a preparation succeeds.
+            self.log, self.is_void = newer, self.is_void or _is_fenced(newer, log.version)
+            return None
+        try:
+            with hold():
+                return publish(repository, plan, self.request.deadline)
+        except ReadSetMovedError as moved:
+            refuse_other_head(moved.log, self.request.if_commit)
+            if self.request.is_strict and moved.is_logical:
+                raise ConflictError(
+                    f"{', '.join(map(_told, moved.members))} changed while this write was under way.",
+                    expected=plan.base.state.head.id,
+                    actual=moved.log.state.head.id,
+                    help="Look at what changed, then repeat the write if it is still what you want.",
+                    details={"members": list(moved.members)},
+                ) from moved
+            self.log, self.is_void = moved.log, moved.is_void
+            return None
+
+
+def refuse_other_head(log: ManifestLog, if_commit: str | None) -> None:
+    """Raise unless a commit is the newest of a branch that changed anything; maintenance after it does not count.
+
+    Raises:
+        ConflictError: it is not.
+    """
+    if if_commit is None:
+        return
+    for commit in reversed(log.state.recent):
+        if commit.id == if_commit:
+            return
+        if commit.kind not in QUIET:
+            break
+    raise ConflictError(
+        f"The newest commit of {log.branch.name} is {log.state.head.id}, and not {if_commit}.",
+        expected=if_commit,
+        actual=log.state.head.id,
+        help="Read the branch as it is now, and repeat the write on that commit if it is still what you want.",
+    )
 
 
 def _told(member: str) -> str:

@@ -23,17 +23,18 @@ class ChangeMode(StrEnum):
     """How the rows of a type meet those that are there.
 
     ``INSERT`` adds rows whose ids must be new; ``UPSERT`` replaces whole rows of equal id and adds the others;
-    ``REPLACE`` makes them all that there is.
+    ``REPLACE`` makes them all that there is; ``REMOVE`` takes away the rows of these ids, all of which are there.
     """
 
     INSERT = "insert"
     UPSERT = "upsert"
     REPLACE = "replace"
+    REMOVE = "remove"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewRows:
-    """New rows of one type, in input order; ids are complete.
+    """New rows of one type, in input order; ids are complete. Of rows that are removed only ``id``, ``src``, ``dst``.
 
     Attributes:
         table: in memory, or None when they are written.
@@ -63,12 +64,15 @@ class TypeChange:
 
     Attributes:
         ids_are_fresh: every id was minted for this write, so none can be taken and none can be there already.
+        addresses: where the committed rows lie that these replace or remove, by row; null, or None for all of them,
+            where that is not known.
     """
 
     target: TypeTable
     mode: ChangeMode
     rows: NewRows
     ids_are_fresh: bool = False
+    addresses: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

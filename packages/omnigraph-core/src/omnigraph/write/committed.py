@@ -5,7 +5,7 @@ Validators and id resolvers read through it and nothing else, so the read set of
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
 
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
-from omnigraph.history.warm import WarmColumns
+from omnigraph.history.warm import ADDRESS, WarmColumns
 from omnigraph.tables.interface import SnapshotHandle, TableStorage
 
 
@@ -43,14 +43,20 @@ class CommittedRows:
     def lookup(
         self, target: TypeTable, keys: pa.Array, *, key: str = "id", columns: Sequence[str] | None = None
     ) -> pa.Table:
-        """The rows whose ``key`` column has one of these values, with these columns; in no order."""
+        """The rows whose ``key`` column has one of these values, with these columns; in no order.
+
+        ``_rowaddr`` may be one of the columns.
+        """
         handle = self._open(target)
-        if columns is not None:
-            wanted = sorted({key, *columns})
-            kept = self.warm.columns(self.tables, handle, wanted, row_count=self.row_count(target))
-            if kept is not None:
-                return kept.filter(pc.is_in(kept[key], value_set=keys)).select(list(columns))
-        return self.tables.lookup(handle, keys, key=key, columns=columns)
+        if columns is None:
+            return self.tables.lookup(handle, keys, key=key)
+        wanted = sorted({key, *columns})
+        kept = self.warm.columns(self.tables, handle, wanted, row_count=self.row_count(target))
+        if kept is not None:
+            return kept.filter(pc.is_in(kept[key], value_set=keys)).select(list(columns))
+        names = [each for each in columns if each != ADDRESS]
+        found = self.tables.lookup(handle, keys, key=key, columns=names, with_address=len(names) != len(columns))
+        return found.select(list(columns))
 
     def lookup_all(self, target: TypeTable, keys: Mapping[str, pa.Array], *, columns: Sequence[str]) -> pa.Table:
         """The rows that have in each column of ``keys`` one of its values, with these columns; in no order."""
@@ -63,6 +69,32 @@ class CommittedRows:
             return kept.select(list(columns))
         parts = [pc.field(name).isin(values) for name, values in keys.items()]
         return self.tables.read(handle, columns=columns, predicate=reduce(and_, parts)).read_all()
+
+    def column_batches(self, target: TypeTable, column: str, sieve: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+        """A column with the addresses of its rows: of all rows, or of those at least that the sieve lets through."""
+        handle = self._open(target)
+        kept = self.warm.columns(self.tables, handle, [column, ADDRESS], row_count=self.row_count(target))
+        if kept is not None:
+            return iter(kept.to_batches())
+        return iter(self.tables.read(handle, columns=[column], predicate=sieve, with_address=True))
+
+    def rows_at(self, target: TypeTable, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
+        """The rows at these addresses, with these columns, in this order; ``_rowaddr`` may be one of them."""
+        handle = self._open(target)
+        names = [each for each in columns if each != ADDRESS]
+        kept = self.warm.held(handle, [*names, ADDRESS])
+        if kept is not None:
+            found = kept.take(pc.index_in(addresses, value_set=kept[ADDRESS].combine_chunks()))
+        else:
+            found = self.tables.take(handle, addresses, names).append_column(ADDRESS, addresses)
+        return found.select(list(columns))
+
+    def locate(self, target: TypeTable, ids: pa.Array) -> pa.Array:
+        """Where the rows with these ids lie, id by id; null for those that are not there."""
+        if not len(ids) or not self.row_count(target):
+            return pa.nulls(len(ids), pa.uint64())
+        found = self.lookup(target, ids, columns=["id", ADDRESS])
+        return found[ADDRESS].combine_chunks().take(pc.index_in(ids, value_set=found["id"].combine_chunks()))
 
     def _open(self, target: TypeTable) -> SnapshotHandle:
         self.looked_at.add(target.key)

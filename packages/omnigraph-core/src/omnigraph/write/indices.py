@@ -19,8 +19,9 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
+from omnigraph.history.warm import KnownStep
 from omnigraph.tables.interface import IndexSpec, SnapshotHandle
-from omnigraph.write.attempts import run_write
+from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
 
 
@@ -125,13 +126,13 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
 
     repository.newest(branch)
     try:
-        published = run_write(repository, branch, prepare, is_strict=False)
+        published = run_write(repository, WriteRequest(branch=branch), prepare)
     except _NothingToDoError:
         return IndexReport(branch=branch, built=(), pending=tuple(work.pending), commit=None)
     for each in effects:
         # No row moved, so what is known of the old version holds for the new one.
-        pin = published.log.state.entries[each.target.key].pin
-        repository.warm.carry_over(each.pin, pin, each.target.schema.empty_table(), replaces=False)
+        made = repository.tables.open_at(published.log.state.entries[each.target.key].pin)
+        repository.warm.follow(repository.tables, each.pin, made, KnownStep.nothing(each.target.schema))
     return IndexReport(branch=branch, built=tuple(work.built), pending=tuple(work.pending), commit=published.commit)
 
 

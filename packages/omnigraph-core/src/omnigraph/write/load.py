@@ -24,7 +24,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
-from omnigraph.write.attempts import run_write
+from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
@@ -32,8 +32,11 @@ from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, Wr
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, read_records
-from omnigraph.write.stage import Incoming, Prepared, prepare_changes
+from omnigraph.write.stage import AttemptFiles, Incoming, StagedChanges, prepare_changes
 from omnigraph.write.validation.edge_ids import merge_tuple
+
+BRIEF_ROWS: Final = 1_000
+"""A load of so many records keeps others of this process waiting rather than race with them."""
 
 
 class RepeatedLoadError(Exception):
@@ -194,36 +197,41 @@ def publish_rows(
         properties={} if request.load_id is None else {LOAD_ID: request.load_id},
     )
     total = sum(each.rows.row_count for each in incoming)
-    last: list[Prepared] = []
+    files = AttemptFiles()
+    last: list[StagedChanges] = []
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         _refuse_repetition(log, request, since=staged_at)
         _refuse_other_schema(snapshot, schema)
         request.report("checking", total)
-        prepared = prepare_changes(repository, snapshot, incoming, is_void=is_void)
-        last[:] = [prepared]
+        staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void)
+        last[:] = [staged]
         reach(failpoints.LOAD_STAGED)
         request.report("publishing", total)
-        pins = {key: snapshot.state.entries[key].pin for key in sorted(prepared.read_keys)}
+        pins = staged.read_pins(snapshot)
         return PublishPlan(
             operation_id=new_ulid(),
             writer=WriterKind.LOAD,
             intent=intent,
             base=log,
             read_set=ReadSet(pins=pins, schema_digest=schema.digest, incarnation=log.branch.incarnation),
-            effects=prepared.effects,
+            effects=staged.effects,
         )
 
     deadline = Deadline() if request.deadline_seconds is None else Deadline(seconds=request.deadline_seconds)
     published = run_write(
         repository,
-        request.branch,
+        WriteRequest(
+            branch=request.branch,
+            types=frozenset(each.target.key for each in incoming),
+            is_strict=request.mode is LoadMode.OVERWRITE,
+            is_brief=total <= BRIEF_ROWS,
+            deadline=deadline,
+            staged_at=staged_at,
+        ),
         prepare,
-        is_strict=request.mode is LoadMode.OVERWRITE,
-        deadline=deadline,
-        staged_at=staged_at,
     )
-    last[0].keep_warm(repository, published.log)
+    last[0].keep_warm(repository, published.log.state)
     return published
 
 

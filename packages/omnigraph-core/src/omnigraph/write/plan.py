@@ -28,7 +28,9 @@ class WriterKind(StrEnum):
     """Which verb a plan belongs to."""
 
     LOAD = "load"
+    MUTATION = "mutation"
     ENSURE_INDICES = "ensure_indices"
+    FOLD = "fold"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +57,13 @@ class ReadSet:
         pins: of every table read or written, by table key.
         schema_digest: the schema that rows were checked against.
         incarnation: the branch, told from others of the same name.
+        if_commit: the caller's commit: nothing but maintenance may have come after it. None for any.
     """
 
     pins: Mapping[str, TablePin]
     schema_digest: str
     incarnation: str
+    if_commit: str | None = None
 
     def moved_in(self, state: GraphState) -> tuple[str, ...]:
         """Which members are not so any more, by name."""
@@ -77,6 +81,7 @@ class ReadSet:
             "pins": [{"table_key": key, **_pin_dict(pin)} for key, pin in sorted(self.pins.items())],
             "schema_digest": self.schema_digest,
             "incarnation": self.incarnation,
+            "if_commit": self.if_commit,
         }
 
 

@@ -56,8 +56,12 @@ class Problem:
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Problems as they are found. ``kept`` is in the order of finding; ``counts`` knows them all."""
+    """Problems as they are found. ``kept`` is in the order of finding; ``counts`` knows them all.
 
+    ``again`` is the next move of whoever gave the rows.
+    """
+
+    again: str = "Correct the input and load it again."
     limit: int = KEPT
     kept: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -75,14 +79,14 @@ class ProblemLog:
     def __bool__(self) -> bool:
         return bool(self.counts)
 
-    def raise_invalid(self) -> None:
+    def raise_invalid(self, advice: str = "Rules of the schema are judged when every record can be read.") -> None:
         """Raise when anything was found: rows that are no rows of their type.
 
         Raises:
             InvalidInputError: with every kept problem in its details.
         """
         if self:
-            raise self._error(InvalidInputError, "Rules of the schema are judged when every record can be read.")
+            raise self._error(InvalidInputError, advice)
 
     def raise_violated(self) -> None:
         """Raise when anything was found: rows that break rules of the schema.
@@ -104,7 +108,7 @@ class ProblemLog:
                 message += f"\n  and {self.total - 20} more"
         return error(
             message,
-            help=" ".join(("Nothing was written. Correct the input and load it again.", *advice)),
+            help=" ".join(("Nothing was written.", self.again, *filter(None, advice))),
             details={
                 "problems": [each.to_dict() for each in ordered],
                 "counts": {str(reason): count for reason, count in sorted(self.counts.items())},

@@ -56,6 +56,8 @@ def check_read_set(repository: Repository, plan: PublishPlan, log: ManifestLog) 
     if load_id is not None and any(each.properties.get(LOAD_ID) == load_id for each in between):
         # The same load, by another writer. Who prepares again finds it, whatever moved.
         raise ReadSetMovedError(log, (*members, f"load:{load_id}"), is_void=is_void, is_logical=False)
+    if plan.read_set.if_commit is not None and any(each.kind not in QUIET for each in between):
+        raise ReadSetMovedError(log, (*members, "head"), is_void=is_void, is_logical=True)
     if members or is_void:
         is_logical = bool(members) and _is_logical(repository, plan, log, between)
         raise ReadSetMovedError(log, members, is_void=is_void, is_logical=is_logical)

@@ -1,21 +1,28 @@
-"""``prepare_changes``: incoming rows become a judged change set, and that becomes staged table writes.
+"""``stage_changes``: a judged change set becomes staged table writes, one effect per type.
 
-Files are written once per write, however often it is prepared: rows that are only added do not depend on the version
-that they are added to. Replacing rows by id does, so upserts are staged anew on each snapshot.
+    few rows that replace others     by the addresses of those; nothing of the table is searched
+    many rows that may replace       by Lance's merge
+    rows that are new                appended; their files are written once, however often a write is prepared
+    rows that go                     marked by address
+
+``prepare_changes`` does for rows that a load brings all that leads there: ids, judgement, staging.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
-from omnigraph.tables.interface import StagedHandle, WrittenRows
+from omnigraph.history.state import GraphState
+from omnigraph.history.warm import KnownStep
+from omnigraph.tables.interface import SnapshotHandle, StagedHandle, TablePin, WrittenRows
 from omnigraph.write.buffers import fill_ids, refuse_lost_files
 from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
 from omnigraph.write.committed import CommittedRows
@@ -24,14 +31,46 @@ from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation import validate_changes
 from omnigraph.write.validation.edge_ids import keep_last, resolve_edge_ids
 
+MAX_LOCATED: Final = 10_000
+"""More rows than these, whose places are not known, are merged by Lance."""
+
+_COMPARED_ROWS: Final = 1_000
+"""Rows up to so many are compared with those of an earlier attempt, to use its file again."""
+
+
+class AttemptFiles:
+    """Files that the attempts of one write wrote: rows that are the same in the next attempt are not written again."""
+
+    def __init__(self) -> None:
+        self._written: dict[TablePin, tuple[pa.Table, WrittenRows]] = {}
+
+    def rows(self, repository: Repository, pin: TablePin, target: TypeTable, rows: pa.Table) -> tuple[WrittenRows, ...]:
+        """These rows in files below the table of a pin: written now, or by an earlier attempt."""
+        if rows.num_rows == 0:
+            return ()
+        # Files of a table hold for every version of the same line.
+        line = replace(pin, version=0)
+        before, written = self._written.get(line, (None, None))
+        if written is None or before is None or not _are_same(before, rows):
+            written = repository.tables.write_rows(pin, rows, schema=target.schema)
+            self._written[line] = rows, written
+        return (written,)
+
+    def forget(self) -> None:
+        """Nothing that was written may be counted on."""
+        self._written.clear()
+
+
+def _are_same(before: pa.Table, rows: pa.Table) -> bool:
+    return before is rows or (rows.num_rows <= _COMPARED_ROWS and before.equals(rows))
+
 
 @dataclass(slots=True)
 class Incoming:
-    """Rows of one type that a write brings.
+    """Rows of one type that a load brings.
 
     Attributes:
         waits_for_ids: rows without an id take it from the committed row that they replace, if there is one.
-        files: what was written of them, for every attempt after the first.
     """
 
     target: TypeTable
@@ -39,38 +78,38 @@ class Incoming:
     rows: NewRows
     ids_are_fresh: bool = False
     waits_for_ids: bool = False
-    files: tuple[WrittenRows, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """Staged writes, and the tables whose content they rely on.
+class StagedChanges:
+    """Staged writes, and what they rely on.
 
     Attributes:
         read_keys: keys of every table read or written.
-        changes: what was staged.
+        steps: what this process knows of the versions to come, by table key.
     """
 
     effects: tuple[TableEffect, ...]
     read_keys: frozenset[str]
-    changes: ChangeSet
+    steps: dict[str, KnownStep] = field(default_factory=dict)
 
-    def keep_warm(self, repository: Repository, log: ManifestLog) -> None:
-        """Carry what this process knows of the tables over to their new versions."""
+    def read_pins(self, snapshot: Snapshot) -> dict[str, TablePin]:
+        """The versions that these writes rely on."""
+        return {key: snapshot.state.entries[key].pin for key in sorted(self.read_keys)}
+
+    def keep_warm(self, repository: Repository, state: GraphState) -> None:
+        """Bring what this process knows of the tables to the versions that were published."""
         for effect in self.effects:
-            change = self.changes.of(effect.target)
-            entry = log.state.entries.get(effect.target.key)
-            if change is None or entry is None or change.mode is ChangeMode.REPLACE:
-                continue
-            repository.warm.carry_over(
-                effect.pin, entry.pin, change.rows.table, replaces=change.mode is ChangeMode.UPSERT
-            )
+            step, entry = self.steps.get(effect.target.key), state.entries.get(effect.target.key)
+            if step is not None and entry is not None:
+                made = repository.tables.open_at(entry.pin)
+                repository.warm.follow(repository.tables, effect.pin, made, step)
 
 
 def prepare_changes(
-    repository: Repository, snapshot: Snapshot, incoming: tuple[Incoming, ...], *, is_void: bool
-) -> Prepared:
-    """Judge rows against a snapshot and stage them on it; ``is_void`` says that files written before may be gone.
+    repository: Repository, snapshot: Snapshot, incoming: tuple[Incoming, ...], files: AttemptFiles, *, is_void: bool
+) -> StagedChanges:
+    """Judge rows of a load against a snapshot and stage them; ``is_void`` says that files written before may be gone.
 
     Raises:
         ConstraintError: the rows break a rule of the schema; nothing is staged.
@@ -81,19 +120,108 @@ def prepare_changes(
     problems = ProblemLog()
     validate_changes(judged, snapshot.schema, committed, problems)
     problems.raise_violated()
+    if is_void:
+        files.forget()
+        for each in incoming:
+            refuse_lost_files(each.rows)
     # Every record is judged, and where several have one id, the last of them is written.
     changes = ChangeSet(changes=tuple(_last_records(each, committed) for each in judged.changes))
-    effects = []
-    for each, change in zip(incoming, changes.changes, strict=True):
-        if is_void:
-            refuse_lost_files(each.rows)
-            each.files = ()
-        pin = snapshot.entry(change.target).pin
-        staged = _stage(repository, snapshot, each, change)
-        if staged is not None:
-            effects.append(TableEffect(target=change.target, pin=pin, staged=(staged,)))
+    return stage_changes(repository, changes, committed, files)
+
+
+def stage_changes(
+    repository: Repository, changes: ChangeSet, committed: CommittedRows, files: AttemptFiles
+) -> StagedChanges:
+    """Stage changes that were judged against what is committed. A type of which nothing changes has no effect."""
+    effects: list[TableEffect] = []
+    steps: dict[str, KnownStep] = {}
+    for change in changes.changes:
+        target, pin = change.target, committed.snapshot.entry(change.target).pin
+        staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(pin)).run()
+        if staged is None:
+            continue
+        effects.append(TableEffect(target=target, pin=pin, staged=(staged,)))
+        if step is not None:
+            steps[target.key] = step
     keys = committed.looked_at | {effect.target.key for effect in effects}
-    return Prepared(effects=tuple(effects), read_keys=frozenset(keys), changes=changes)
+    return StagedChanges(effects=tuple(effects), read_keys=frozenset(keys), steps=steps)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stage:
+    """Staging the change of one type on one version."""
+
+    repository: Repository
+    committed: CommittedRows
+    files: AttemptFiles
+    change: TypeChange
+    handle: SnapshotHandle
+
+    def run(self) -> tuple[StagedHandle | None, KnownStep | None]:
+        """What was staged, and what is known of the version that it makes."""
+        change, tables = self.change, self.repository.tables
+        if change.mode is ChangeMode.REMOVE:
+            return self._remove()
+        if change.mode is ChangeMode.REPLACE:
+            return tables.stage_overwrite(self.handle, self._written(change.rows.table)), None
+        if change.rows.row_count == 0:
+            return None, None
+        is_upsert = change.mode is ChangeMode.UPSERT and not change.ids_are_fresh
+        if not is_upsert or not self.committed.row_count(change.target):
+            return self._append(change.rows.table)
+        if change.rows.table is None or (change.addresses is None and change.rows.row_count > MAX_LOCATED):
+            many = change.rows.table
+            if many is None:
+                many = change.rows.read(tables, change.target.schema.names)
+            return tables.stage_upsert(self.handle, many), None
+        return self._replace(change.rows.table)
+
+    def _remove(self) -> tuple[StagedHandle | None, KnownStep | None]:
+        table, addresses = self.change.rows.table, self.change.addresses
+        if addresses is None:
+            addresses = self.committed.locate(self.change.target, _column(table, "id"))
+        staged = self.repository.tables.stage_delete_at(self.handle, addresses)
+        return staged, KnownStep(added=self.change.target.schema.empty_table(), removed=addresses)
+
+    def _replace(self, rows: pa.Table) -> tuple[StagedHandle, KnownStep | None]:
+        places = self._places(rows)
+        if places.null_count == len(places):
+            return self._append(rows)
+        if places.null_count:
+            # Those that replace come first.
+            order = np.argsort(places.is_null().to_numpy(zero_copy_only=False), kind="stable")
+            rows, places = rows.take(pa.array(order)), places.drop_null()
+        staged = self.repository.tables.stage_replace(self.handle, self._written(rows), places)
+        return staged, KnownStep(added=rows, removed=places)
+
+    def _places(self, rows: pa.Table) -> pa.Array:
+        """Where the rows lie that these replace; null for rows that are new."""
+        ids, known = _column(rows, "id"), self.change.addresses
+        if known is None:
+            return self.committed.locate(self.change.target, ids)
+        unknown = known.is_null()
+        if not known.null_count:
+            return known
+        return pc.replace_with_mask(known, unknown, self.committed.locate(self.change.target, ids.filter(unknown)))
+
+    def _append(self, rows: pa.Table | None) -> tuple[StagedHandle, KnownStep | None]:
+        staged = self.repository.tables.stage_append(self.handle, self._written(rows))
+        return staged, None if rows is None else KnownStep(added=rows, removed=pa.array([], pa.uint64()))
+
+    def _written(self, rows: pa.Table | None) -> tuple[WrittenRows, ...]:
+        if rows is None:
+            return self.change.rows.written
+        return self.files.rows(self.repository, self.handle.pin, self.change.target, rows)
+
+
+def _column(rows: pa.Table | None, name: str) -> pa.Array:
+    if rows is None:
+        return pa.array([], pa.string())
+    column = rows[name]
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
+
+
+# ── rows of a load ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _change(each: Incoming, committed: CommittedRows) -> TypeChange:
@@ -122,32 +250,3 @@ def _last_records(change: TypeChange, committed: CommittedRows) -> TypeChange:
 def _has_repeated_ids(rows: NewRows, committed: CommittedRows) -> bool:
     ids = rows.read(committed.tables, ["id"]).read_all()["id"]
     return bool(pc.count_distinct(ids).as_py() != len(ids))
-
-
-def _stage(repository: Repository, snapshot: Snapshot, each: Incoming, change: TypeChange) -> StagedHandle | None:
-    tables, target, entry = repository.tables, change.target, snapshot.entry(change.target)
-    handle = tables.open_at(entry.pin)
-    if change.mode is ChangeMode.REPLACE:
-        return tables.stage_overwrite(handle, _files(repository, snapshot, each, change))
-    if change.rows.row_count == 0:
-        return None
-    if change.mode is ChangeMode.UPSERT and entry.row_count and not change.ids_are_fresh:
-        rows = change.rows.table
-        source: pa.Table | pa.RecordBatchReader = (
-            rows if rows is not None else change.rows.read(tables, target.schema.names)
-        )
-        return tables.stage_upsert(handle, source)
-    return tables.stage_append(handle, _files(repository, snapshot, each, change))
-
-
-def _files(repository: Repository, snapshot: Snapshot, each: Incoming, change: TypeChange) -> tuple[WrittenRows, ...]:
-    """The rows in files: as they came, as an earlier attempt wrote them, or written now."""
-    if change.rows.table is None:
-        return change.rows.written
-    # Ids that were taken from committed rows belong to one snapshot.
-    if not each.files or each.waits_for_ids:
-        pin = snapshot.entry(change.target).pin
-        if change.rows.row_count == 0:
-            return ()
-        each.files = (repository.tables.write_rows(pin, change.rows.table, schema=change.target.schema),)
-    return each.files

@@ -42,7 +42,7 @@ class RowReader:
         self._envelopes = EnvelopeReader(schema)
         self._problems = problems
         self._source = source
-        self._types: dict[str, _TypeRows] = {}
+        self._types: dict[str, TypeRows] = {}
 
     def add(self, record: Any, line: int) -> None:
         """Take a record, or tell what is wrong with it."""
@@ -53,7 +53,7 @@ class RowReader:
             return
         rows = self._types.get(target.key)
         if rows is None:
-            rows = self._types[target.key] = _TypeRows(target)
+            rows = self._types[target.key] = TypeRows(target)
         misfits = rows.add(data, src, dst, line)
         if misfits is None:
             self.row_count += 1
@@ -82,8 +82,12 @@ class RowReader:
                 yield from rows.finish(self._problems, self._source)
 
 
-class _TypeRows:
-    """Rows of one type as lists of stored values: id, ends of an edge, properties in the order of columns."""
+class TypeRows:
+    """Rows of one type as lists of stored values: id, ends of an edge, properties in the order of columns.
+
+    Attributes:
+        lines: of the rows so far.
+    """
 
     def __init__(self, target: TypeTable) -> None:
         self.target = target
@@ -140,6 +144,22 @@ class _TypeRows:
             rows, lines = rows.take(pa.array(good)), lines[good]
         if rows.num_rows:
             yield TypedRows(target=self.target, rows=rows, lines=lines, source=source)
+
+    def value(self, name: str, value: Any) -> pa.Array:
+        """One value of a property, as a column of one row.
+
+        Raises:
+            Misfit: the property cannot hold it.
+        """
+        _, convert, owned = next(each for each in self._properties if each[0] == name)
+        if value is None:
+            if not owned.type.is_nullable:
+                raise self._missing(owned, is_null=True)
+            return self._column([None], name)
+        try:
+            return self._column([convert(value)], name)
+        except Misfit as misfit:
+            raise self._wrong(name, misfit) from None
 
     def _column(self, values: list[Any], name: str) -> pa.Array:
         wanted = self.target.schema.field(name).type

@@ -30,6 +30,8 @@ TOTALS: Final = COUNTS.append(pa.field("touched", pa.int64()))
 UNPLACED: Final = -1
 """Number of the row of a source that no new edge has."""
 
+_NO_SOURCES: Final = Rows.of(SOURCES.append(pa.field("row", pa.int64())).empty_table())
+
 
 def check_cardinality(
     rows: ChangedRows,
@@ -45,7 +47,8 @@ def check_cardinality(
         return
     kept, gone = _committed_sources(rows, bounds, committed, limits)
     source = ends_of(schema, rows.target)["src"]
-    broken = _count(rows.final({"src": "src"}), kept, gone, bounds, nodes.count(source), limits)
+    new = _NO_SOURCES if rows.mode is ChangeMode.REMOVE else rows.final({"src": "src"})
+    broken = _count(new, kept, gone, bounds, nodes.count(source), limits)
     if not broken.num_rows:
         return
     # Whoever is not there cannot have too few edges, and that an edge starts there is told already.
@@ -63,12 +66,14 @@ def _committed_sources(
 
     Of few new edges, only sources that are touched; which edges go matters only to a minimum.
     """
-    none = Rows.of(SOURCES.empty_table())
+    none = _NO_SOURCES
     target, names = rows.target, {"src": "src"}
     if not committed.row_count(target):
         return none, none
     if rows.mode is ChangeMode.REPLACE:
         return none, committed_rows(committed, target, names) if bounds.minimum else none
+    if rows.mode is ChangeMode.REMOVE:
+        return _sources_after_removal(rows, bounds, committed, limits)
     if not rows.is_few:
         if not rows.can_replace:
             return committed_rows(committed, target, names), none
@@ -85,6 +90,22 @@ def _committed_sources(
     around = committed.lookup(target, sources.unique(), key="src", columns=["id", "src"])
     stays = around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])
     return Rows.of(stays), Rows.of(lost)
+
+
+def _sources_after_removal(
+    rows: ChangedRows, bounds: Cardinality, committed: CommittedRows, limits: Limits
+) -> tuple[Rows, Rows]:
+    """As above, for edges that are removed; that can only break a minimum."""
+    if not bounds.minimum or not rows.row_count:
+        return _NO_SOURCES, _NO_SOURCES
+    gone = rows.records({"src": "src"})
+    if not rows.is_few:
+        kept, _ = split_edges(rows.target, rows, committed, {"src": "src"}, limits)
+        return kept, gone
+    sources = gone.read_all()["src"].unique()
+    around = committed.lookup(rows.target, sources, key="src", columns=["id", "src"])
+    ids = rows.records({"key": "id"}).read_all()["key"]
+    return Rows.of(around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])), gone
 
 
 def _count(new: Rows, kept: Rows, gone: Rows, bounds: Cardinality, sources: int, limits: Limits) -> pa.Table:

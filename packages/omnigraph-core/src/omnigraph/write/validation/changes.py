@@ -10,12 +10,15 @@ Every stage looks at the whole change set, whatever an earlier one found, so tha
 wrong value still counts as a row in later stages, so that one mistake is told once. Within a stage types come in the
 order of their keys, rules in that of the schema, rows in that of the input. Committed rows are read only through
 ``CommittedRows``, so its note of tables looked at is the read set of the judgement.
+
+Of rows that are removed only what they leave behind is judged: cardinality. Whoever removes nodes also removes their
+edges.
 """
 
 from __future__ import annotations
 
 from omnigraph.history.schemas import GraphSchema
-from omnigraph.write.changeset import ChangeSet
+from omnigraph.write.changeset import ChangeMode, ChangeSet
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation.cardinality import check_cardinality
@@ -40,20 +43,20 @@ def validate_changes(
     With ``values_are_checked`` stage 1 is left out, because ``check_values`` has judged all rows already.
     """
     rows = {each.target.key: ChangedRows(each, committed.tables, limits) for each in changes.changes}
+    written = [each for each in rows.values() if each.mode is not ChangeMode.REMOVE]
     if not values_are_checked:
-        for changed in rows.values():
+        for changed in written:
             check_changed_values(changed, problems)
-    for changed in (each for each in rows.values() if each.target.kind == "node"):
+    for changed in (each for each in written if each.target.kind == "node"):
         check_ids(changed, committed, problems, limits)
         check_unique(changed, committed, problems, limits)
     nodes = NodesAfter(rows, committed, limits)
     edges = [each for each in schema.tables.values() if each.kind == "edge"]
-    for edge in edges:
-        if (changed_edges := rows.get(edge.key)) is not None:
-            expect_endpoints(changed_edges, schema, nodes)
+    for changed in (each for each in written if each.target.kind == "edge"):
+        expect_endpoints(changed, schema, nodes)
     for edge in edges:
         changed_edges = rows.get(edge.key)
-        if changed_edges is not None:
+        if changed_edges is not None and changed_edges.mode is not ChangeMode.REMOVE:
             check_ids(changed_edges, committed, problems, limits)
             check_unique(changed_edges, committed, problems, limits)
             check_endpoints(changed_edges, schema, nodes, problems)

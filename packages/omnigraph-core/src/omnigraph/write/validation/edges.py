@@ -50,11 +50,13 @@ class NodesAfter:
         """How many there are at most."""
         new = self._changes.get(node.key)
         kept = 0 if new is not None and new.mode is ChangeMode.REPLACE else self._committed.row_count(node)
-        return kept + (0 if new is None else new.row_count)
+        return kept + (0 if new is None or new.mode is ChangeMode.REMOVE else new.row_count)
 
     def missing(self, node: TypeTable, probe: Rows, keep: int) -> Found:
         """The rows (row, key) whose key is the id of no node of a type."""
         new = self._changes.get(node.key)
+        if new is not None and new.mode is ChangeMode.REMOVE:
+            return self._missing_after_removal(node, probe, new.records({"key": "id"}), keep)
         ours = [] if new is None or not new.row_count else [new.records({"key": "id"})]
         is_replaced = new is not None and new.mode is ChangeMode.REPLACE
         if ours or is_replaced:
@@ -70,6 +72,17 @@ class NodesAfter:
             return self._look_up(node, probe.read_all(), keep)
         theirs = committed_rows(self._committed, node, {"key": "id"})
         return absent(probe, [*ours, theirs], keep, self._limits)
+
+    def _missing_after_removal(self, node: TypeTable, probe: Rows, removed: Rows, keep: int) -> Found:
+        """Rows whose node goes, and rows whose node was never there."""
+        is_gone = members(probe, [removed], self._limits)
+        theirs = committed_rows(self._committed, node, {"key": "id"})
+        if probe.row_count <= self._limits.lookup_keys:
+            keys = probe.read_all()["key"].unique()
+            theirs = Rows.of(self._committed.lookup(node, keys, columns=["id"]).rename_columns(["key"]))
+        is_gone |= ~members(probe, [theirs], self._limits)
+        lost = (batch.filter(pa.array(is_gone[batch["row"].to_numpy()])).select(["row"]) for batch in probe.open())
+        return gather(lost, ROW, keep)
 
     def _look_up(self, node: TypeTable, wanted: pa.Table, keep: int) -> Found:
         keys = wanted["key"].unique()
