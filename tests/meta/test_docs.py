@@ -39,7 +39,7 @@ from click.testing import CliRunner
 import omnigraph
 from omnigraph import Commit, LoadResult, Result, errors, testing
 from omnigraph.embedding import EmbedderProvider
-from omnigraph.errors import CompileError, ErrorKind, OmnigraphError, StorageCondition
+from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
 from omnigraph.graph import Commits, Graph
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.plan import RULES
@@ -320,6 +320,11 @@ def test_every_error_kind_has_its_section_and_names_its_class():
     for error in raised:
         if error is not OmnigraphError:
             assert f"`{error.__name__}`" in described[error.kind], error
+
+
+def test_every_kind_of_merge_conflict_is_listed():
+    listed = [quoted(row[0])[0] for row in rows(sections(DOCS / "reference" / "errors.md", 2)["`merge_conflict`"])]
+    assert listed == list(MergeConflictKind)
 
 
 def test_every_condition_is_listed_with_its_error_numbers():

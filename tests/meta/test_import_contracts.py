@@ -27,7 +27,7 @@ VIOLATIONS = {
     "backends-direct": ("omnigraph_storage_local/adapter.py", "import omnigraph.config"),
     "front-door": ("omnigraph_cli/main.py", "import omnigraph.tables.probe"),
     "leaves": ("omnigraph_cli/main.py", "import omnigraph_storage_s3.options"),
-    "acyclic": ("omnigraph/errors.py", "import omnigraph.storage.keys"),
+    "acyclic": ("omnigraph/errors/root.py", "import omnigraph.storage.keys"),
 }
 
 

@@ -14,7 +14,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from omnigraph.errors import ConflictError, OmnigraphError, OutcomeUnknownError
+from omnigraph.errors import (
+    BranchReplacedError,
+    ConflictError,
+    ContentionError,
+    HeadMovedError,
+    OmnigraphError,
+    OutcomeUnknownError,
+)
 from omnigraph.failpoints import LOAD_STAGED, PUBLISH_AFTER_COMMIT, PUBLISH_BEFORE_COMMIT
 from omnigraph.graph import Graph
 from omnigraph.testing.faults import Raise, armed
@@ -309,9 +316,12 @@ def test_a_command_line_that_lacks_something_is_wrong_usage(words: list[str], me
     ("error", "code"),
     [
         (ConflictError("The graph moved on.", expected="01A", actual="01B", help="Load it again."), 4),
+        (HeadMovedError(branch="main", expected="01A", actual="01B", members=("pin:node:Book",)), 4),
+        (BranchReplacedError(branch="main", expected="i1", actual="i2"), 4),
+        (ContentionError(purpose="load it", attempts=2, deadline_seconds=1, branch="main"), 4),
         (OutcomeUnknownError("No answer came.", commit_id="01A", help="Look for commit 01A."), 5),
     ],
-    ids=["conflict", "outcome_unknown"],
+    ids=lambda each: str(each.kind) if isinstance(each, OmnigraphError) else "",
 )
 def test_a_lost_race_and_a_lost_answer_have_codes_of_their_own(
     error: OmnigraphError, code: int, monkeypatch: pytest.MonkeyPatch

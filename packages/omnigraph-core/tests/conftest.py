@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # Test modules are imported by path; what several of them use has to be found by name.
+sys.path.append(str(Path(__file__).parent / "errors"))
 sys.path.append(str(Path(__file__).parent / "oracle"))
 sys.path.append(str(Path(__file__).parent / "fuzz"))
 sys.path.append(str(Path(__file__).parent / "write"))

@@ -30,7 +30,14 @@ from publish_world import (
 )
 
 from omnigraph import failpoints
-from omnigraph.errors import ConflictError, ConstraintError, StorageCondition, StorageError
+from omnigraph.errors import (
+    BranchReplacedError,
+    ConstraintError,
+    ContentionError,
+    HeadMovedError,
+    StorageCondition,
+    StorageError,
+)
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
@@ -112,12 +119,12 @@ def test_a_strict_write_whose_data_moved_is_a_conflict():
     theirs = []
     rival = once(lambda: theirs.append(write_elsewhere(repository, {PERSON: appending("bob")})))
     writer = Preparing(repository, {PERSON: replacing_all("ann")}, rival)
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(HeadMovedError) as caught:
         run_write(repository, WriteRequest(branch="main", is_strict=True), writer)
     assert writer.versions == [1]
     assert caught.value.expected == seen.id
     assert caught.value.actual == theirs[0].id
-    assert caught.value.details["members"] == [f"pin:{PERSON}"]
+    assert (caught.value.branch, caught.value.members) == ("main", (f"pin:{PERSON}",))
     assert ids_now(repository, PERSON) == ["bob"]
     assert sidecars(repository) == []
 
@@ -209,13 +216,13 @@ def test_verdicts_that_are_always_too_late_end_at_the_deadline():
         write_elsewhere(repository, {FILM: appending("x")})
         raise BROKEN
 
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(ContentionError) as caught:
         run_write(
             repository,
             WriteRequest(branch="main", deadline=Deadline(seconds=0.05)),
             Preparing(repository, {}, first),
         )
-    assert caught.value.details["attempts"] > 1
+    assert caught.value.attempts > 1
 
 
 # ── files that a fence made void ─────────────────────────────────────────────────────────────────────────────────
@@ -289,7 +296,7 @@ def test_a_branch_made_anew_while_rows_are_judged_is_a_conflict():
         point("b2")
         raise BROKEN
 
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(BranchReplacedError) as caught:
         run_write(repository, WriteRequest(branch="dev"), Preparing(repository, {}, first))
     assert (caught.value.expected, caught.value.actual) == ("incarnation of b1", "incarnation of b2")
 
@@ -330,7 +337,7 @@ def test_strict_writers_that_meet_are_one_winner_and_conflicts():
         writer = Preparing(handle, {PERSON: replacing_all(name)}, once(met.wait))
         try:
             run_write(handle, WriteRequest(branch="main", is_strict=True), writer)
-        except ConflictError:
+        except HeadMovedError:
             return False
         return True
 
@@ -361,9 +368,9 @@ def test_a_write_ends_at_its_deadline_when_others_always_come_first():
         write_elsewhere(repository, {PERSON: appending(f"rival {len(history(repository))}")})
 
     writer = Preparing(repository, {PERSON: appending("ann")}, first)
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(ContentionError) as caught:
         run_write(repository, WriteRequest(branch="main", deadline=Deadline(seconds=0.05)), writer)
-    assert caught.value.details["attempts"] == len(writer.versions)
+    assert (caught.value.branch, caught.value.attempts) == ("main", len(writer.versions))
     assert "ann" not in ids_now(repository, PERSON)
     assert sidecars(repository) == []
 
@@ -395,7 +402,7 @@ def test_a_write_on_a_commit_that_is_not_the_newest_is_refused_before_it_is_prep
     head = repository.newest().state.head.id
     theirs = write_elsewhere(repository, {FILM: appending("alien")})
     writer = Preparing(repository, {PERSON: appending("ann")})
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(HeadMovedError) as caught:
         run_write(repository, WriteRequest(branch="main", if_commit=head), writer)
     assert (caught.value.expected, caught.value.actual) == (head, theirs.id)
     assert writer.versions == []
@@ -407,7 +414,7 @@ def test_a_write_on_a_commit_is_a_conflict_with_whatever_comes_between_also_on_o
     rival = once(lambda: write_elsewhere(repository, {FILM: appending("alien")}))
     writer = Preparing(repository, {PERSON: appending("ann")}, rival)
     writer.if_commit = head
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(HeadMovedError) as caught:
         run_write(repository, WriteRequest(branch="main", if_commit=head), writer)
     assert caught.value.expected == head
     assert ids_now(repository, PERSON) == []

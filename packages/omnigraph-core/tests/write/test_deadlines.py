@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.errors import ConflictError
+from omnigraph.errors import ContentionError
 from omnigraph.write import deadlines
 from omnigraph.write.deadlines import Deadline, pause
 
@@ -13,9 +13,10 @@ def test_a_deadline_ends_with_a_conflict_that_says_how_often_it_was_tried():
     deadline = Deadline(seconds=0)
     assert deadline.seconds_left == 0
     for attempt in (1, 2):
-        with pytest.raises(ConflictError, match="could not do it") as caught:
-            deadline.wait("do it")
-        assert caught.value.details["attempts"] == attempt
+        with pytest.raises(ContentionError, match="could not do it") as caught:
+            deadline.wait("do it", branch="review")
+        assert (caught.value.attempts, caught.value.deadline_seconds) == (attempt, 0)
+        assert caught.value.branch == "review"
 
 
 def test_pauses_grow_to_a_bound_and_are_random(monkeypatch):

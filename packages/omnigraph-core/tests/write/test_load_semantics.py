@@ -18,7 +18,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import failpoints
-from omnigraph.errors import ConflictError, ConstraintError, OmnigraphError
+from omnigraph.errors import ConstraintError, HeadMovedError, OmnigraphError
 from omnigraph.testing.faults import Call, armed
 from omnigraph.write import load as loading
 from omnigraph.write.buffers import SPILL_BYTES
@@ -348,7 +348,7 @@ def test_an_overtaken_merge_recognises_the_edge_that_the_other_made(graph: og.Gr
 def test_an_overwrite_that_is_overtaken_is_a_conflict_that_names_the_type(graph: og.Graph, put: Load):
     with (
         overtaken_by(graph, "append", note("theirs", id="n2")),
-        pytest.raises(ConflictError, match=r"^node type Note changed while") as refused,
+        pytest.raises(HeadMovedError, match=r"^Node type Note changed while") as refused,
     ):
         put("overwrite", note("ours", id="n3"))
     assert refused.value.help

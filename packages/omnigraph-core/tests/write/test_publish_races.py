@@ -27,7 +27,7 @@ from publish_world import (
 )
 
 from omnigraph import failpoints
-from omnigraph.errors import ConflictError, NotFoundError
+from omnigraph.errors import BranchReplacedError, ContentionError, NotFoundError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import schema_row
@@ -318,9 +318,9 @@ def test_a_branch_made_anew_is_not_the_branch_of_the_plan():
     repository = new_graph()
     new_branch(repository)
     started = plan(repository, repository.newest("dev"), {PERSON: appending("ann")})
-    with pytest.raises(ConflictError) as caught:
+    with pytest.raises(BranchReplacedError) as caught:
         lose_on_branch(repository, started, lambda: point_branch(repository, "b1", "i2"))
-    assert (caught.value.expected, caught.value.actual) == ("i1", "i2")
+    assert (caught.value.branch, caught.value.expected, caught.value.actual) == ("dev", "i1", "i2")
     assert sidecars(repository) == []
 
 
@@ -341,10 +341,9 @@ def test_a_branch_that_was_deleted_is_told():
 def test_a_write_gives_up_at_its_deadline_and_leaves_nothing():
     repository = new_graph()
     started = plan(repository, repository.newest(), {PERSON: appending("ann")})
-    with swaps(lambda: write_elsewhere(repository, {FILM: appending("x")})), pytest.raises(ConflictError) as caught:
+    with swaps(lambda: write_elsewhere(repository, {FILM: appending("x")})), pytest.raises(ContentionError) as caught:
         publish(repository, started, Deadline(seconds=0))
-    assert caught.value.details["attempts"] == 1
-    assert caught.value.details["deadline_seconds"] == 0
+    assert (caught.value.branch, caught.value.attempts, caught.value.deadline_seconds) == ("main", 1, 0)
     assert sidecars(repository) == []
     assert ids_now(repository, PERSON) == []
     write(repository, {PERSON: appending("bob")})

@@ -103,7 +103,9 @@ def _sound(kind: oracle.Type, rows: list[dict[str, Any]], stored: dict[str, Any]
 
 
 def verdict(problems: ProblemLog) -> oracle.Verdict:
-    return Counter((each.reason, each.message, each.id, each.line or 0) for each in problems.kept)
+    return Counter(
+        (each.reason, each.message, each.id, each.line or 0, each.constraint, each.holders) for each in problems.kept
+    )
 
 
 @settings(max_examples=80)

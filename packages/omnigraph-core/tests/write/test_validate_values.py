@@ -128,6 +128,7 @@ def test_a_pattern_that_is_too_large_to_compile_refuses_every_value_and_says_why
     problems = world.judge(world.change("Word", "insert", [{"id": "1", "a": "y"}, {"id": "2"}]))
     assert problems.counts == {"check": 1}
     assert "cannot be used: CompiledTooBig" in messages(problems)[0]
+    assert problems.kept[0].constraint == "@check(a)"
 
 
 def test_an_enum_value_that_is_not_allowed_is_told_for_nodes_and_edges():
@@ -156,6 +157,7 @@ def test_a_null_where_none_may_be_is_told_for_each_property(limits):
         ("required", "null in non-nullable property 'n'", 1),
         ("required", "null in non-nullable property 'src'", 1),
     ]
+    assert {(each.constraint, each.holders) for each in problems.kept} == {("required", ())}
 
 
 def test_rows_in_files_are_read_again_only_for_columns_that_have_a_rule():

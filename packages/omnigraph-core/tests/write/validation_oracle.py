@@ -2,8 +2,8 @@
 
     language.md 13.3, 13.4 and 14.3
 
-Slow and plain on purpose. Answers what is wrong as a multiset of (reason, message, id, line), where the line is that of
-the record and 0 stands for none.
+Slow and plain on purpose. Answers what is wrong as a multiset of (reason, message, id, line, constraint, holders),
+where the line is that of the record and 0 stands for none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 Record = Mapping[str, Any]
-Verdict = Counter[tuple[str, str, str | None, int]]
+Verdict = Counter[tuple[str, str, str | None, int, str, tuple[str, ...]]]
 
 
 class Change(NamedTuple):
@@ -91,18 +91,21 @@ def _unique_message(kind: Type, columns: tuple[str, ...], record: Record, holder
 def _judge_ids(kind: Type, change: Change, stored: Sequence[Record], found: Verdict) -> None:
     seen: set[str] = set()
     there = {record["id"] for record in stored}
+    rule = f"@key({', '.join(sorted(kind.key))})" if kind.key else "id"
     for line, record in enumerate(change.records, start=1):
         name = record["id"]
         if name in seen:
             if kind.key:
-                found["unique", _unique_message(kind, kind.key, record, name), name, line] += 1
+                message = _unique_message(kind, kind.key, record, name)
+                found["unique", message, name, line, rule, (name, name)] += 1
             elif change.mode != "upsert":
                 message = f"{kind.name} '{name}': another record already has this id"
-                found["key_conflict", message, name, line] += 1
+                found["key_conflict", message, name, line, rule, (name, name)] += 1
         seen.add(name)
         if change.mode == "insert" and name in there:
             sort = "node" if kind.ends is None else "edge"
-            found["key_conflict", f"{kind.name} '{name}': a committed {sort} already has this id", name, line] += 1
+            message = f"{kind.name} '{name}': a committed {sort} already has this id"
+            found["key_conflict", message, name, line, rule, (name, name)] += 1
 
 
 def _judge_unique(
@@ -112,18 +115,20 @@ def _judge_unique(
         values = [record.get(name) for name in columns]
         return None if None in values else tuple(spell(value) for value in values)
 
+    rule = f"@unique({', '.join(sorted(columns))})"
     first: dict[tuple[str, ...], Record] = {}
     for line, record in enumerate(change.records, start=1):
         spelled = key(record)
         if spelled is not None and spelled in first:
             message = _unique_message(kind, columns, record, first[spelled]["id"])
-            found["unique", message, record["id"], line] += 1
+            found["unique", message, record["id"], line, rule, (first[spelled]["id"], record["id"])] += 1
         elif spelled is not None:
             first[spelled] = record
     for line, record in _final(kind, change):
         for other in _kept(change, stored):
             if key(record) is not None and key(record) == key(other) and record["id"] != other["id"]:
-                found["unique", _unique_message(kind, columns, record, other["id"]), record["id"], line] += 1
+                message = _unique_message(kind, columns, record, other["id"])
+                found["unique", message, record["id"], line, rule, (other["id"], record["id"])] += 1
 
 
 def _judge_ends(
@@ -139,7 +144,8 @@ def _judge_ends(
         there = {record["id"] for record in after[node]}
         for line, record in [] if change is None else _final(kind, change):
             if record[end] not in there:
-                found["endpoint", f"{end} '{record[end]}' not found in {node}", record["id"], line] += 1
+                message = f"{end} '{record[end]}' not found in {node}"
+                found["endpoint", message, record["id"], line, f"endpoint {end}", (record[end],)] += 1
         if node not in changes or changes[node].mode != "replace":
             continue
         for record in _kept(change, committed.get(kind.name, ())):
@@ -148,7 +154,7 @@ def _judge_ends(
                     f"{end} '{record[end]}' not found in {node}: the committed edge {kind.name} '{record['id']}' "
                     "would point to a node that this write removes"
                 )
-                found["orphan_edge", message, record["id"], 0] += 1
+                found["orphan_edge", message, record["id"], 0, f"endpoint {end}", (record[end],)] += 1
 
 
 def _judge_card(
@@ -169,4 +175,5 @@ def _judge_card(
             lines = [(line, record["id"]) for line, record in final if record["src"] == source]
             line, name = max(lines, default=(0, None))
             message = f"@card violation on edge {kind.name}: source '{source}' has {count} edges ({broken})"
-            found["cardinality", message, name, line] += 1
+            rule = f"@card({low}..{'' if high is None else high})"
+            found["cardinality", message, name, line, rule, (source,)] += 1

@@ -18,7 +18,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 
-from omnigraph.errors import ConflictError, ConstraintError, StorageCondition, StorageError
+from omnigraph.errors import BranchReplacedError, ConstraintError, HeadMovedError, StorageCondition, StorageError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
@@ -61,8 +61,10 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
     """Publish what ``prepare`` plans, however often it takes.
 
     Raises:
-        ConflictError: the write is strict and data that it relied on moved, the commit that it is built on is not the
-            newest any more, or the deadline passed.
+        HeadMovedError: the write is strict and data that it relied on moved, or the commit that it is to be built on is
+            not the newest any more.
+        BranchReplacedError: the branch was made anew.
+        ContentionError: the deadline passed.
         ConstraintError: the rows break a rule on the newest state.
     """
     # What a strict write conflicts with happens from now on; what was there before it began is what it is about.
@@ -100,7 +102,7 @@ class _Attempts:
             published = self._once(self._hold)
             if published is not None:
                 return published
-            self.request.deadline.wait(f"finish the write on {self.request.branch}")
+            self.request.deadline.wait("finish the write", branch=self.request.branch)
         with self._hold():
             # Whoever was in front has published meanwhile.
             self.log = self.repository.newest_known(self.log)
@@ -108,7 +110,7 @@ class _Attempts:
                 published = self._once(nullcontext)
                 if published is not None:
                     return published
-                self.request.deadline.wait(f"finish the write on {self.request.branch}")
+                self.request.deadline.wait("finish the write", branch=self.request.branch)
 
     def _hold(self) -> AbstractContextManager[object]:
         gates = {type_gate(self.log.branch.incarnation, each) for each in self.request.types}
@@ -136,12 +138,11 @@ class _Attempts:
         except ReadSetMovedError as moved:
             refuse_other_head(moved.log, self.request.if_commit)
             if self.request.is_strict and moved.is_logical:
-                raise ConflictError(
-                    f"{', '.join(map(_told, moved.members))} changed while this write was under way.",
-                    expected=plan.base.state.head.id,
+                raise HeadMovedError(
+                    branch=log.branch.name,
+                    expected=log.state.head.id,
                     actual=moved.log.state.head.id,
-                    help="Look at what changed, then repeat the write if it is still what you want.",
-                    details={"members": list(moved.members)},
+                    members=moved.members,
                 ) from moved
             self.log, self.is_void = moved.log, moved.is_void
             return None
@@ -151,7 +152,7 @@ def refuse_other_head(log: ManifestLog, if_commit: str | None) -> None:
     """Raise unless a commit is the newest of a branch that changed anything; maintenance after it does not count.
 
     Raises:
-        ConflictError: it is not.
+        HeadMovedError: it is not.
     """
     if if_commit is None:
         return
@@ -160,18 +161,7 @@ def refuse_other_head(log: ManifestLog, if_commit: str | None) -> None:
             return
         if commit.kind not in QUIET:
             break
-    raise ConflictError(
-        f"The newest commit of {log.branch.name} is {log.state.head.id}, and not {if_commit}.",
-        expected=if_commit,
-        actual=log.state.head.id,
-        help="Read the branch as it is now, and repeat the write on that commit if it is still what you want.",
-    )
-
-
-def _told(member: str) -> str:
-    """A member of a read set in the words of users: ``pin:node:Film`` is the node type Film."""
-    kind, _, name = member.removeprefix("pin:").partition(":")
-    return f"{kind} type {name}" if name else member
+    raise HeadMovedError(branch=log.branch.name, expected=if_commit, actual=log.state.head.id)
 
 
 def _is_fenced(log: ManifestLog, since: int) -> bool:
@@ -181,9 +171,6 @@ def _is_fenced(log: ManifestLog, since: int) -> bool:
 
 def _refuse_other_branch(log: ManifestLog, newer: ManifestLog) -> None:
     if newer.branch.incarnation != log.branch.incarnation:
-        raise ConflictError(
-            f"The branch {log.branch.name} was deleted and made anew while this write was under way.",
-            expected=log.branch.incarnation,
-            actual=newer.branch.incarnation,
-            help="Repeat the write on the new branch if that is what you want.",
+        raise BranchReplacedError(
+            branch=log.branch.name, expected=log.branch.incarnation, actual=newer.branch.incarnation
         )

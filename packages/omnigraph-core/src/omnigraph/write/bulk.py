@@ -18,7 +18,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from omnigraph.errors import ConflictError, InvalidInputError, NotFoundError
+from omnigraph.errors import InvalidInputError, NotFoundError
+from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.history.ulids import new_ulid
@@ -35,6 +36,7 @@ from omnigraph.write.load import (
     find_load,
     publish_rows,
     result_of,
+    schema_moved,
 )
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import read_records
@@ -179,7 +181,7 @@ def publish_receipts(repository: Repository, receipts: Sequence[BulkReceipt | st
     Raises:
         InvalidInputError: receipts of several loads, or one that is none.
         ConstraintError: the rows together break a rule of the schema; nothing is visible.
-        ConflictError: the schema changed since the ticket was made.
+        HeadMovedError: the schema changed since the ticket was made.
     """
     kept = [BulkReceipt.from_json(each) if isinstance(each, str) else each for each in receipts]
     loads = sorted({each.load_id for each in kept} | ({request.load_id} if request.load_id else set()))
@@ -193,12 +195,13 @@ def publish_receipts(repository: Repository, receipts: Sequence[BulkReceipt | st
     by_type: dict[str, list[BulkReceipt]] = defaultdict(list)
     for each in kept:
         by_type[each.type_key].append(each)
-    schema = repository.snapshot(repository.known(request.branch)).schema
+    log = repository.known(request.branch)
+    schema = repository.snapshot(log).schema
     counts = {schema.tables[key]: sum(each.row_count for each in own) for key, own in sorted(by_type.items())}
     earlier = find_load(repository, request)
     if earlier is not None:
         return result_of(request, counts, earlier)
-    _refuse_other_schema(kept, schema)
+    _refuse_other_schema(kept, schema, log)
     incoming = tuple(_incoming(repository, schema.tables[key], own, request) for key, own in sorted(by_type.items()))
     try:
         published = publish_rows(repository, incoming, schema, request, staged_at=min(each.staged_at for each in kept))
@@ -239,12 +242,7 @@ def _without_ids(repository: Repository, target: TypeTable, rows: NewRows) -> Ne
     return NewRows(table=waiting.map(), row_count=rows.row_count)
 
 
-def _refuse_other_schema(receipts: Sequence[BulkReceipt], schema: GraphSchema) -> None:
-    other = next((each.schema_digest for each in receipts if each.schema_digest != schema.digest), None)
+def _refuse_other_schema(receipts: Sequence[BulkReceipt], schema: GraphSchema, log: ManifestLog) -> None:
+    other = next((each for each in receipts if each.schema_digest != schema.digest), None)
     if other is not None:
-        raise ConflictError(
-            "The schema of the graph changed since these rows were written.",
-            expected=other,
-            actual=schema.digest,
-            help="Ask for a new ticket and write the rows again.",
-        )
+        raise schema_moved(log, other.staged_at, help="Ask for a new ticket and write the rows again.")

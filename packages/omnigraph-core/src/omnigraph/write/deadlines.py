@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.errors import ConflictError
+from omnigraph.errors import ContentionError
 
 WRITE_SECONDS: Final = 60.0
 """How long a write goes on by default."""
@@ -36,20 +36,15 @@ class Deadline:
         """How much effort is left; not below zero."""
         return max(0.0, self.ends - time.monotonic())
 
-    def wait(self, purpose: str) -> None:
+    def wait(self, purpose: str, *, branch: str | None = None) -> None:
         """Pause before another attempt; longer each time, and never the same as another writer's.
 
         Raises:
-            ConflictError: the deadline has passed.
+            ContentionError: the deadline has passed.
         """
         self.attempts += 1
         if time.monotonic() >= self.ends:
-            raise ConflictError(
-                f"Others kept publishing first: could not {purpose} in {self.seconds:g} seconds and "
-                f"{self.attempts} attempts.",
-                help="Repeat the write when the graph is less busy, or let one writer batch what several send.",
-                details={"attempts": self.attempts, "deadline_seconds": self.seconds},
-            )
+            raise ContentionError(purpose=purpose, attempts=self.attempts, deadline_seconds=self.seconds, branch=branch)
         pause(self.attempts)
 
 

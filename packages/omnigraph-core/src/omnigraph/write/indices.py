@@ -95,7 +95,7 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
     """Build what is declared and missing, and extend what does not cover every row.
 
     Raises:
-        ConflictError: others kept publishing first until the deadline passed.
+        ContentionError: others kept publishing first until the deadline passed.
         NotFoundError: there is no such branch.
         ReadOnlyError: the graph was opened for reading.
         OutcomeUnknownError, StorageError: as ``publish``.

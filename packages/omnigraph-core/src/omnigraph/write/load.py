@@ -16,7 +16,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from omnigraph import failpoints
-from omnigraph.errors import ConflictError, InvalidInputError
+from omnigraph.errors import HeadMovedError, InvalidInputError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog
@@ -154,7 +154,10 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     Raises:
         InvalidInputError: records that are no rows of the schema; every one is told, up to a bound.
         ConstraintError: rows that break a rule of the schema.
-        ConflictError: the graph moved on under an overwrite, or the deadline passed.
+        HeadMovedError: the graph moved on under an overwrite, or the schema changed.
+        ContentionError: the deadline passed while others kept publishing first.
+        BranchReplacedError: the branch was made anew.
+        ConflictError: garbage collection may have removed what was written on the way.
         NotFoundError: there is no such branch.
         ReadOnlyError: the graph was opened for reading.
         OutcomeUnknownError, StorageError: as ``publish``.
@@ -202,7 +205,8 @@ def publish_rows(
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         _refuse_repetition(log, request, since=staged_at)
-        _refuse_other_schema(snapshot, schema)
+        if snapshot.schema.digest != schema.digest:
+            raise schema_moved(log, staged_at, "Repeat the load: its records are read anew, by the new schema.")
         request.report("checking", total)
         staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void)
         last[:] = [staged]
@@ -303,11 +307,14 @@ def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: 
     )
 
 
-def _refuse_other_schema(snapshot: Snapshot, schema: GraphSchema) -> None:
-    if snapshot.schema.digest != schema.digest:
-        raise ConflictError(
-            "The schema of the graph changed while this load was under way.",
-            expected=schema.digest,
-            actual=snapshot.schema.digest,
-            help="Repeat the load: its records are read anew, by the new schema.",
-        )
+def schema_moved(log: ManifestLog, since: int, help: str) -> HeadMovedError:
+    """That rows were read by the schema of the manifest version ``since``, and a log has another one."""
+    after = log.commits_since(since)
+    return HeadMovedError(
+        branch=log.branch.name,
+        # The parent of the first commit after it; a receipt may also be of a version that this log does not know yet.
+        expected=after[-1].parent_id if after else None,
+        actual=log.state.head.id,
+        members=("schema",),
+        help=help,
+    )

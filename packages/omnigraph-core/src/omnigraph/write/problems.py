@@ -29,6 +29,12 @@ class Problem:
         id: the id of the row, where it has one.
         source: the file or input that the row came from.
         line: 1-based line of a text, or ordinal of a record in an input without lines.
+        constraint: the violated rule, nearly as the schema writes it: ``@key(code)``, ``@unique(dst, src)`` with the
+            columns in ascending order, ``@range(stars)``, ``@check(code)``, ``@card(0..2)``; ``required``, ``enum``,
+            ``id``, ``endpoint src`` and ``endpoint dst`` for those that have no annotation.
+        holders: the ids that collide. Of ``@key``, ``@unique`` and ``id`` always two, the row that has the value and
+            the row that wants it, and the same twice where the value is the id; of an endpoint the node that is not
+            there, of ``@card`` the node that the edges leave.
     """
 
     reason: str
@@ -38,6 +44,8 @@ class Problem:
     id: str | None = None
     source: str | None = None
     line: int | None = None
+    constraint: str | None = None
+    holders: tuple[str, ...] = ()
 
     @builtins.property
     def place(self) -> str:
@@ -49,8 +57,10 @@ class Problem:
         return f"record {self.line}" if self.type_key is None else f"record {self.line} of {_name(self.type_key)}"
 
     def to_dict(self) -> dict[str, Any]:
-        names = ("reason", "message", "type_key", "property", "id", "source", "line")
+        names = ("reason", "message", "type_key", "property", "id", "source", "line", "constraint")
         facts = {name: value for name in names if (value := getattr(self, name)) is not None}
+        if self.holders:
+            facts["holders"] = list(self.holders)
         return facts | {"reason": str(self.reason)}
 
 

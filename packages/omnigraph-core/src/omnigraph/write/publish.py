@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph import failpoints
-from omnigraph.errors import ConflictError, FormatError, OmnigraphError, OutcomeUnknownError, StorageError
+from omnigraph.errors import BranchReplacedError, FormatError, OmnigraphError, OutcomeUnknownError, StorageError
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import resolve_branch
 from omnigraph.history.commits import Commit
@@ -65,7 +65,8 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
 
     Raises:
         ReadSetMovedError: the plan is void because the graph moved on.
-        ConflictError: the deadline passed while others kept publishing first, or the branch was made anew.
+        ContentionError: the deadline passed while others kept publishing first.
+        BranchReplacedError: the branch was made anew.
         NotFoundError: the branch was deleted.
         OutcomeUnknownError: the answer of the store was lost and could not be found out; the sidecar stays.
         StorageError: something could not be written; nothing is visible.
@@ -130,7 +131,7 @@ def _swap(
         if landed is not None:
             return landed
         check_read_set(repository, plan, log)
-        deadline.wait(f"publish commit {plan.intent.id}")
+        deadline.wait(f"publish commit {plan.intent.id}", branch=log.branch.name)
 
 
 def _swap_once(repository: Repository, plan: PublishPlan, log: ManifestLog, staged: StagedVersion) -> Published:
@@ -160,7 +161,7 @@ def _look(repository: Repository, plan: PublishPlan) -> tuple[ManifestLog, Publi
     """The newest log of the plan's branch, and our own commit if it is there; made durable then.
 
     Raises:
-        ConflictError, NotFoundError: the branch is not there any more.
+        BranchReplacedError, NotFoundError: the branch is not there any more.
         OutcomeUnknownError: nothing could be found out.
     """
     for look in range(1, SETTLING_LOOKS + 1):
@@ -185,12 +186,7 @@ def _newest(repository: Repository, plan: PublishPlan) -> ManifestLog:
     """The newest log of the branch that the plan is for; a branch made anew under its name is not that branch."""
     branch = resolve_branch(repository.adapter, plan.base.branch.name)
     if branch.incarnation != plan.read_set.incarnation:
-        raise ConflictError(
-            f"The branch {branch.name} was deleted and made anew while this write was under way.",
-            expected=plan.read_set.incarnation,
-            actual=branch.incarnation,
-            help="Repeat the write on the new branch if that is what you want.",
-        )
+        raise BranchReplacedError(branch=branch.name, expected=plan.read_set.incarnation, actual=branch.incarnation)
     return repository.remember(open_manifest(repository.logs, branch))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import pytest
 
-from omnigraph.errors import ConflictError, ConstraintError, OmnigraphError
+from omnigraph.errors import ConstraintError, HeadMovedError, OmnigraphError
 from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
 from omnigraph.storage import Capability
 from omnigraph.testing.faults import Barrier, armed
@@ -61,7 +61,7 @@ class RaceClauses(GraphClauses):
         loads = [("overwrite", [film("F1", title), film("F2", title)]) for title in ("one", "two")]
         outcomes = meet(place, *loads)
         lost = [each for each in outcomes if each is not None]
-        assert [type(each) for each in lost] == [ConflictError], outcomes
+        assert [type(each) for each in lost] == [HeadMovedError], outcomes
         won = loads[outcomes.index(None)]
         assert holds(seeded, model_of(("append", SEED), won))  # type: ignore[arg-type]
         assert_graph_is_whole(seeded)

@@ -163,6 +163,7 @@ def _problems(rows: ChangedRows, bounds: Cardinality, broken: pa.Table, keep: in
     first = marked.sort_by(order).slice(0, keep).to_pylist()
     placed = [each["row"] for each in first if not each["is_unplaced"]]
     ids = {row: record["id"] for row, record in zip(placed, rows.at(placed, ["id"]), strict=True)}
+    constraint = f"@card({bounds.minimum}..{'' if bounds.maximum is None else bounds.maximum})"
     for each in first:
         is_few = each["edges"] < bounds.minimum
         bound = f"min {bounds.minimum}" if is_few else f"max {bounds.maximum}"
@@ -170,4 +171,5 @@ def _problems(rows: ChangedRows, bounds: Cardinality, broken: pa.Table, keep: in
             f"@card violation on edge {rows.target.name}: "
             f"source {quoted(each['src'])} has {each['edges']} edges ({bound})"
         )
-        yield problem_at(rows, each["row"], "cardinality", message, ids.get(each["row"]), "src")
+        number = each["row"]
+        yield problem_at(rows, number, "cardinality", message, ids.get(number), "src", constraint, (each["src"],))

@@ -186,4 +186,12 @@ def _orphans(edge: TypeTable, node: TypeTable, end: str, kept: Rows, found: Foun
             f"{end} {quoted(record['key'])} not found in {node.name}: the committed edge {edge.name} "
             f"{quoted(record['id'])} would point to a node that this write removes"
         )
-        yield Problem(reason="orphan_edge", message=message, type_key=edge.key, property=end, id=str(record["id"]))
+        yield Problem(
+            reason="orphan_edge",
+            message=message,
+            type_key=edge.key,
+            property=end,
+            id=str(record["id"]),
+            constraint=f"endpoint {end}",
+            holders=(str(record["key"]),),
+        )

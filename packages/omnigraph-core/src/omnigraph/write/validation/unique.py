@@ -17,7 +17,7 @@ from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, committed_rows, rows_like, table_rows
 from omnigraph.write.validation.questions import held, repeated, taken
 from omnigraph.write.validation.sets import Limits, Rows
-from omnigraph.write.validation.violations import report_held, report_repeated, report_taken, room_in
+from omnigraph.write.validation.violations import report_held, report_repeated, report_taken, room_in, spelled_rule
 
 
 def check_ids(rows: ChangedRows, committed: CommittedRows, problems: ProblemLog, limits: Limits) -> None:
@@ -27,7 +27,7 @@ def check_ids(rows: ChangedRows, committed: CommittedRows, problems: ProblemLog,
     key = tuple(sorted(rows.target.key_columns))
     if key:
         found = repeated(rows.records({"key": "id"}), room_in(problems), limits)
-        report_repeated(problems, rows, key, found)
+        report_repeated(problems, rows, key, found, constraint=spelled_rule("@key", key))
     elif rows.mode is not ChangeMode.UPSERT:
         found = repeated(rows.records({"key": "id"}), room_in(problems), limits)
         report_taken(problems, rows, found, by="another record")
@@ -51,7 +51,7 @@ def check_unique(rows: ChangedRows, committed: CommittedRows, problems: ProblemL
     for columns in unique_tuples(rows.target):
         names = {f"k{index}": column for index, column in enumerate(columns)}
         found = repeated(rows.records(names), room_in(problems), limits)
-        report_repeated(problems, rows, columns, found)
+        report_repeated(problems, rows, columns, found, constraint=spelled_rule("@unique", columns))
         if rows.mode is ChangeMode.REPLACE or not committed.row_count(rows.target):
             continue
         _check_committed(rows, columns, committed, problems, limits)

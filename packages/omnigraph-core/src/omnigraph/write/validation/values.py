@@ -19,7 +19,7 @@ from omnigraph.schema import Check, Range
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, comparable
 from omnigraph.write.validation.sets import matches_pattern
-from omnigraph.write.validation.violations import quoted, report, room_in, shortened, spelled, type_of
+from omnigraph.write.validation.violations import quoted, report, room_in, shortened, spelled, spelled_rule, type_of
 
 PlaceOf = Callable[[int], tuple[str | None, int | None]]
 
@@ -61,6 +61,7 @@ class _Finding:
 
     reason: str
     column: str
+    constraint: str
     is_bad: pa.Array
     message: Callable[[int], str]
 
@@ -78,6 +79,7 @@ def _problems(
             id=rows["id"][index].as_py(),
             source=source,
             line=line,
+            constraint=finding.constraint,
         )
 
 
@@ -101,6 +103,7 @@ def _required(rows: pa.RecordBatch, name: str) -> _Finding:
     return _Finding(
         reason="required",
         column=name,
+        constraint="required",
         is_bad=rows[name].is_null(),
         message=lambda _index: f"null in non-nullable property '{name}'",
     )
@@ -113,6 +116,7 @@ def _enum(target: TypeTable, rows: pa.RecordBatch, name: str, allowed: tuple[str
     return _Finding(
         reason="enum",
         column=name,
+        constraint="enum",
         is_bad=pc.and_not(column.is_valid(), known),
         message=lambda index: f"invalid enum value {quoted(column[index])} for {target.name}.{name}; allowed: {listed}",
     )
@@ -139,7 +143,13 @@ def _range(target: TypeTable, rows: pa.RecordBatch, rule: Range) -> _Finding:
             said = f"is above the maximum {rule.maximum}"
         return f"@range violation on {target.name}.{rule.property}: {value} {said}"
 
-    return _Finding(reason="range", column=rule.property, is_bad=pc.fill_null(is_bad, False), message=message)
+    return _Finding(
+        reason="range",
+        column=rule.property,
+        constraint=spelled_rule("@range", [rule.property]),
+        is_bad=pc.fill_null(is_bad, False),
+        message=message,
+    )
 
 
 def _spelled_bounds(rule: Range) -> str:
@@ -150,16 +160,19 @@ def _check(target: TypeTable, rows: pa.RecordBatch, rule: Check) -> _Finding:
     column = rows[rule.property]
     where = f"@check violation on {target.name}.{rule.property}"
     pattern = shortened(rule.pattern)
+
+    def finding(is_bad: pa.Array, message: Callable[[int], str]) -> _Finding:
+        constraint = spelled_rule("@check", [rule.property])
+        return _Finding(reason="check", column=rule.property, constraint=constraint, is_bad=is_bad, message=message)
+
     try:
         is_match = matches_pattern(column, rule.pattern)
     except ValueError as error:
         said = f"{where}: the pattern {pattern} cannot be used: {error}"
-        return _Finding(reason="check", column=rule.property, is_bad=column.is_valid(), message=lambda _index: said)
-    return _Finding(
-        reason="check",
-        column=rule.property,
-        is_bad=pc.and_not(column.is_valid(), pc.fill_null(is_match, True)),
-        message=lambda index: f"{where}: value {quoted(column[index])} does not match the pattern {pattern}",
+        return finding(column.is_valid(), lambda _index: said)
+    return finding(
+        pc.and_not(column.is_valid(), pc.fill_null(is_match, True)),
+        lambda index: f"{where}: value {quoted(column[index])} does not match the pattern {pattern}",
     )
 
 

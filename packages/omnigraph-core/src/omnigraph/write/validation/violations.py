@@ -38,7 +38,9 @@ def report(problems: ProblemLog, reason: str, count: int, told: Iterator[Problem
         problems.counts[reason] += rest
 
 
-def report_repeated(problems: ProblemLog, rows: ChangedRows, columns: Sequence[str], found: Found) -> None:
+def report_repeated(
+    problems: ProblemLog, rows: ChangedRows, columns: Sequence[str], found: Found, *, constraint: str
+) -> None:
     """Two records of one input have the same key or unique tuple."""
 
     def told() -> Iterator[Problem]:
@@ -46,32 +48,38 @@ def report_repeated(problems: ProblemLog, rows: ChangedRows, columns: Sequence[s
         records = rows.at(numbers + firsts, ["id", *columns])
         for number, record, first in zip(numbers, records, records[len(numbers) :], strict=False):
             message = unique_message(rows.target, columns, record, first["id"])
-            yield problem_at(rows, number, "unique", message, record["id"], _only(columns))
+            holders = (first["id"], record["id"])
+            yield problem_at(rows, number, "unique", message, record["id"], _only(columns), constraint, holders)
 
     report(problems, "unique", found.count, told())
 
 
 def report_held(problems: ProblemLog, rows: ChangedRows, columns: Sequence[str], found: Found) -> None:
     """A record has the unique tuple of a committed row that stays."""
+    constraint = spelled_rule("@unique", columns)
 
     def told() -> Iterator[Problem]:
         numbers = found.first["row"].to_pylist()
         records = rows.at(numbers, ["id", *columns])
         for number, record, holder in zip(numbers, records, found.first["holder"].to_pylist(), strict=True):
             message = unique_message(rows.target, columns, record, holder)
-            yield problem_at(rows, number, "unique", message, record["id"], _only(columns))
+            holders = (holder, record["id"])
+            yield problem_at(rows, number, "unique", message, record["id"], _only(columns), constraint, holders)
 
     report(problems, "unique", found.count, told())
 
 
 def report_taken(problems: ProblemLog, rows: ChangedRows, found: Found, *, by: str) -> None:
     """An id is there already: ``by`` another record or a committed row."""
+    key = sorted(rows.target.key_columns)
+    constraint = spelled_rule("@key", key) if key else "id"
 
     def told() -> Iterator[Problem]:
         numbers = found.first["row"].to_pylist()
         for number, record in zip(numbers, rows.at(numbers, ["id"]), strict=True):
             message = f"{rows.target.name} {quoted(record['id'])}: {by} already has this id"
-            yield problem_at(rows, number, "key_conflict", message, record["id"], None)
+            holders = (record["id"], record["id"])
+            yield problem_at(rows, number, "key_conflict", message, record["id"], None, constraint, holders)
 
     report(problems, "key_conflict", found.count, told())
 
@@ -83,12 +91,21 @@ def report_endpoints(problems: ProblemLog, rows: ChangedRows, end: str, node: Ty
         numbers = found.first["row"].to_pylist()
         for number, record in zip(numbers, rows.at(numbers, ["id", end]), strict=True):
             message = f"{end} {quoted(record[end])} not found in {node.name}"
-            yield problem_at(rows, number, "endpoint", message, record["id"], end)
+            yield problem_at(rows, number, "endpoint", message, record["id"], end, f"endpoint {end}", (record[end],))
 
     report(problems, "endpoint", found.count, told())
 
 
-def problem_at(rows: ChangedRows, number: int, reason: str, message: str, id_: Any, property_: str | None) -> Problem:
+def problem_at(
+    rows: ChangedRows,
+    number: int,
+    reason: str,
+    message: str,
+    id_: Any,
+    property_: str | None,
+    constraint: str,
+    holders: tuple[Any, ...],
+) -> Problem:
     """A problem of one new row; of none, if the number is negative."""
     source, line = rows.change.rows.place_of(number) if number >= 0 else (None, None)
     return Problem(
@@ -99,7 +116,14 @@ def problem_at(rows: ChangedRows, number: int, reason: str, message: str, id_: A
         id=id_,
         source=source,
         line=line,
+        constraint=constraint,
+        holders=holders,
     )
+
+
+def spelled_rule(annotation: str, columns: Sequence[str]) -> str:
+    """A rule about columns as the schema writes it, such as ``@unique(dst, src)``."""
+    return f"{annotation}({', '.join(columns)})"
 
 
 def unique_message(target: TypeTable, columns: Sequence[str], record: Mapping[str, Any], holder: Any) -> str:
