@@ -19,7 +19,7 @@ import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -44,8 +44,8 @@ TICK_SECONDS: Final = 0.01
 EXTRA_OPERATIONS: Final = 10
 """How many more calls a writer makes that is done, while failpoints still have to be met."""
 
-LAST_NTH: Final = 4
-"""A writer is killed at the latest when it reaches its failpoint for the fourth time."""
+LAST_NTH: Final = 3
+"""A writer is killed at the latest when it reaches its failpoint for the third time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,6 +113,7 @@ def run_writers(
     branch: str = "main",
     on_conflict: OnConflict = "retry",
     chaos: Chaos | None = None,
+    prepare: Callable[[], None] | None = None,
     seconds: float = 600.0,
 ) -> HistoryRun:
     """Let writers change a graph until each has made its calls.
@@ -128,6 +129,7 @@ def run_writers(
         branch: which they write to.
         on_conflict: what a call does whose data moved; see ``Graph.mutate``.
         chaos: what happens to them meanwhile.
+        prepare: is called by each writer before it opens the graph; a function that pickles.
         seconds: how long they may take.
 
     Raises:
@@ -149,6 +151,7 @@ def run_writers(
         first=0,
         last=operations,
         notes=directory,
+        prepare=prepare,
     )
     crew = _Crew([replace(job, writer=number) for number in range(processes)], chaos or Chaos(), seed)
     try:
@@ -176,6 +179,7 @@ class _Job:
     first: int
     last: int
     notes: Path
+    prepare: Callable[[], None] | None = None
     failpoint: str | None = None
     nth: int = 1
 
@@ -200,6 +204,8 @@ def _live(job: _Job) -> None:
     import omnigraph
 
     threading.Thread(target=end_with_parent, daemon=True).start()
+    if job.prepare is not None:
+        job.prepare()
     with (
         job.file.open("ab", buffering=0) as file,
         omnigraph.open(job.uri, options=job.options) as graph,
