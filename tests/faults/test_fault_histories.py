@@ -6,9 +6,12 @@ failpoint is met ``OMNIGRAPH_HISTORY_HITS`` times.
 
 from __future__ import annotations
 
+import multiprocessing
 import os
 import secrets
+import sys
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,6 +84,17 @@ def test_nothing_that_was_acknowledged_is_lost_when_writers_are_killed_and_stopp
     # Only calls that a killed writer was about to end have no answer.
     assert 0 < run.count(Outcome.UNKNOWN) <= sum(run.hits.values()) + run.kills
     assert not [each for each in lost(run) if each[1] is not Outcome.UNKNOWN]
+
+
+def test_writers_that_cannot_go_on_or_take_too_long_are_ended_and_told(tmp_path: Path):
+    world = history_world()
+    begin_history(tmp_path / "graph", world)
+    facts: dict[str, Any] = {"world": world, "processes": 2, "operations": 1, "seed": 6, "directory": tmp_path}
+    with pytest.raises(RuntimeError, match="ended with exit code 3"):
+        run_writers(tmp_path / "graph", prepare=partial(sys.exit, 3), **facts)
+    with pytest.raises(TimeoutError):
+        run_writers(tmp_path / "graph", seconds=0, **facts)
+    assert not multiprocessing.active_children()
 
 
 @pytest.fixture(scope="module")

@@ -297,11 +297,12 @@ class _Crew:
     def run(self, deadline: float) -> None:
         for each in self.writers:
             self._start(each)
+        go = self.writers[0].job.go
         while any(each.process is not None for each in self.writers):
             if time.monotonic() > deadline:
                 raise TimeoutError("the writers were not done in time")
-            if all(each.job.ready.exists() for each in self.writers):
-                self.writers[0].job.go.touch()
+            if not go.exists() and all(each.job.ready.exists() for each in self.writers):
+                go.touch()
             for each in self.writers:
                 self._look_after(each)
             time.sleep(TICK_SECONDS)
