@@ -27,6 +27,8 @@ from omnigraph.tables.part_delta import PartsDelta, compare_parts
 ADDRESS: Final = "_rowaddr"
 """The column that says where a row lies."""
 
+ADDRESS_FIELD: Final = pa.field(ADDRESS, pa.uint64(), nullable=False)
+
 MAX_BYTES: Final = 64 * 1024 * 1024
 """What all entries together may take."""
 
