@@ -50,7 +50,17 @@ class Heart:
         self._beat_seconds = beat_seconds
         self._lock = threading.Condition()
         self._writes = 0
+        self._is_closed = False
         self._thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        """Take the heartbeat away now, and not when no write came for a beat; right when none is under way."""
+        with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
 
     @contextmanager
     def beating(self) -> Iterator[None]:
@@ -73,12 +83,12 @@ class Heart:
         beats = 0
         while True:
             with self._lock:
-                is_idle = self._lock.wait_for(lambda: self._writes == 0, self._beat_seconds)
-                if is_idle and not self._lock.wait_for(lambda: self._writes > 0, self._beat_seconds):
-                    # Under the lock, so that a write that begins now starts another thread.
-                    self._thread = None
-                    break
-                if is_idle:
+                if self._lock.wait_for(lambda: self._writes == 0, self._beat_seconds):
+                    self._lock.wait_for(lambda: self._writes > 0 or self._is_closed, self._beat_seconds)
+                    if self._writes == 0:
+                        # Under the lock, so that a write that begins now starts another thread.
+                        self._thread = None
+                        break
                     continue
             beats += 1
             self._put(key, beats)
