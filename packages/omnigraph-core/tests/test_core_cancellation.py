@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
+import uuid
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from typing import Any
@@ -21,7 +22,10 @@ from omnigraph.cancellation import (
 from omnigraph.embedding.exchange import exchange
 from omnigraph.engine.budget import QueryBudget, Spending
 from omnigraph.engine.memory import Memory
+from omnigraph.plugins import open_adapter
 from omnigraph.write.deadlines import Deadline, pause
+from omnigraph.write.gates import GateRoom
+from omnigraph.write.line import WAITING_PREFIX, stand_in_line
 
 FOR_EVER = 3_600.0
 
@@ -140,6 +144,38 @@ def test_a_writer_looks_before_each_attempt(token: CancellationToken):
             pause(1)
         with pytest.raises(CallCancelledError):
             Deadline().wait("finish")
+
+
+def test_who_waits_for_a_gate_need_not_wait_and_is_in_nobodys_way(token: CancellationToken):
+    room, is_held, may_go = GateRoom(), threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with room.hold(exclusive=["a"]):
+            is_held.set()
+            assert may_go.wait(60)
+
+    with ThreadPoolExecutor(1) as threads:
+        holding = threads.submit(hold)
+        assert is_held.wait(60)
+        given_up_soon(token)
+        with cancellable(token), pytest.raises(CallCancelledError), room.hold(exclusive=["a"]):
+            pytest.fail("it was let through")
+        assert room.waiting() == 0
+        may_go.set()
+        holding.result()
+
+
+def test_who_stands_in_line_leaves_it_with_the_ticket(token: CancellationToken, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("omnigraph.write.line.PATIENCE_SECONDS", FOR_EVER)
+    adapter = open_adapter(f"memory://line-{uuid.uuid4().hex}")
+    line = adapter.key(f"{WAITING_PREFIX}/main")
+    with stand_in_line(adapter, "main", Deadline()):
+        first = adapter.list_dir(line)
+        given_up_soon(token)
+        with cancellable(token), pytest.raises(CallCancelledError), stand_in_line(adapter, "main", Deadline()):
+            pytest.fail("it was let through")
+        assert adapter.list_dir(line) == first
+    assert adapter.list_dir(line) == ()
 
 
 def test_who_waits_for_what_another_query_builds_need_not_wait(token: CancellationToken):

@@ -6,7 +6,7 @@ import asyncio
 import gc
 import threading
 import uuid
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import pytest
@@ -26,8 +26,16 @@ from omnigraph.write import init as initializing
 
 SCHEMA = "node Film { code: String @key  title: String? @index }\nedge Cites: Film -> Film\n"
 CODES = "query codes() { match { $f: Film } return { $f.code } order { $f.code } }"
-WRITE_POINTS = [name for name in failpoints.FAILPOINTS if name.startswith(("load.", "publish."))]
-ANNOUNCED = WRITE_POINTS[WRITE_POINTS.index(failpoints.PUBLISH_SIDECAR_WRITTEN) :]
+Write = Callable[[aio.AsyncGraph], Awaitable[Any]]
+INSERT = 'query add() { insert Film { code: "f2" } insert Film { code: "f3" } }'
+PUBLISH_POINTS = [name for name in failpoints.FAILPOINTS if name.startswith("publish.")]
+ANNOUNCED = PUBLISH_POINTS[PUBLISH_POINTS.index(failpoints.PUBLISH_SIDECAR_WRITTEN) :]
+LOAD: Write = lambda g: g.load(films("f2", "f3"), "append")  # noqa: E731
+MUTATE: Write = lambda g: g.mutate(INSERT)  # noqa: E731
+WRITES = [
+    *((LOAD, name) for name in (failpoints.LOAD_STAGED, *PUBLISH_POINTS)),
+    *((MUTATE, name) for name in (failpoints.MUTATION_POST_STAGE_PRE_EFFECT_GATE, *PUBLISH_POINTS)),
+]
 
 
 def place() -> str:
@@ -88,15 +96,15 @@ def _nothing_is_left_behind(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 # ── writes ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.parametrize("name", WRITE_POINTS)
-def test_a_cancelled_load_happened_whole_or_not_at_all_and_nothing_happens_later(name: str):
+@pytest.mark.parametrize(("write", "name"), WRITES, ids=lambda each: "" if callable(each) else each)
+def test_a_cancelled_write_happened_whole_or_not_at_all_and_nothing_happens_later(write: Write, name: str):
     uri, gate = place(), Gate()
 
     async def work() -> None:
         async with await aio.init(uri, schema=SCHEMA) as g:
             await g.load(films("f1"), "append")
             with armed({name: Call(gate)}):
-                await cancel_at(gate, g.load(films("f2", "f3"), "append"))
+                await cancel_at(gate, write(g))
             # Had anything been left to do, it would be done by now or never: the thread of the call is free again.
             assert len(await g.table("Film")) == (3 if name in ANNOUNCED else 1)
             assert (await g.load(films("f4"), "append")).total == 1

@@ -84,14 +84,16 @@ def test_what_is_done_here_is_what_is_done_there():
             assert og.aio is aio
             loaded = await g.load(films("f1", "f2"), "append")
             assert (loaded.nodes, loaded.commit.actor) == ({"Film": 2}, "ann")
+            renamed = await g.mutate('query q() { update Film set { title: "Salt" } where code = "f2" }')
+            assert (renamed.affected_nodes, renamed.commit.actor) == (1, "ann")
             blocking = og.open(uri)
             assert (await g.query(CODES)).rows() == blocking.query(CODES).rows()
             assert (await g.explain(CODES)).to_dict() == blocking.explain(CODES).to_dict()
             assert (await g.table("Film", ["code"])).rows() == [{"code": "f1"}, {"code": "f2"}]
             assert (await g.snapshot(at=loaded.commit)).commit == loaded.commit
             assert [line async for line in g.export()] == [*blocking.export()]
-            assert await g.refresh() == loaded.commit
-            assert await g.commits.list(limit=1) == [loaded.commit]
+            assert await g.refresh() == renamed.commit
+            assert await g.commits.list(limit=1) == [renamed.commit]
             assert await g.commits.show(loaded.commit.id) == loaded.commit
             assert (await g.schema.text(), await g.schema.digest()) == (SCHEMA, blocking.schema.digest)
             assert (await g.maintain.ensure_indices()).commit is not None

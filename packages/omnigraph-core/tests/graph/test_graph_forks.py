@@ -134,9 +134,14 @@ assert sorted(row["p.name"] for row in g.query(NAMES)) == ["ann", "w1", "w2"]
 
 def test_a_lock_of_a_handle_that_a_thread_of_the_parent_holds_holds_up_no_child() -> None:
     run("""
+from omnigraph.write.gates import gates_of
 g = og.init("memory://held", schema=SCHEMA)
-with g._lifetime._lock, g._repository._lock, g._reader._lock, g._reader.memory._lock:
+room = gates_of(g.uri)
+held = room.hold(exclusive=["a"])
+held.__enter__()
+with g._lifetime._lock, g._repository._lock, g._reader._lock, g._reader.memory._lock, room._changed:
     def work():
+        held.__exit__(None, None, None)
         assert refused(lambda: g.query(NAMES))
         g.close()
     check(fork(work))
@@ -161,18 +166,31 @@ asyncio.run(g.close())
 
 def test_a_load_that_finds_itself_in_a_child_ends_there_and_goes_on_in_the_parent() -> None:
     run("""
+from omnigraph.write.gates import gates_of
 g = og.init("memory://inside", schema=SCHEMA)
-parent, children = os.getpid(), []
+parent, children, are_held, may_go = os.getpid(), [], threading.Event(), threading.Event()
+
+def hold(locks):
+    for each in locks:
+        each.acquire()
+    are_held.set()
+    may_go.wait()
+    for each in locks:
+        each.release()
 
 def progress(told):
     if told.phase == "checking" and os.getpid() == parent:
-        # As if another thread were just about to begin a call.
-        g._lifetime._lock.acquire()
+        # As if other threads were just about to do the same.
+        locks = [g._lifetime._lock, g._repository.heart._lock, gates_of(g.uri)._changed]
+        holder = threading.Thread(target=hold, args=(locks,))
+        holder.start()
+        are_held.wait()
         children.append(os.fork())
-        if children[-1]:
-            g._lifetime._lock.release()
-        else:
+        if not children[-1]:
             signal.alarm(20)
+            return
+        may_go.set()
+        holder.join()
 
 try:
     g.load(records("ann"), "append", progress=progress)

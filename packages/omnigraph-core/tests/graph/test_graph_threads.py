@@ -1,4 +1,4 @@
-"""One handle in many threads: queries, loads, statistics and refreshes at a time, and a dict that knows the outcome."""
+"""One handle in many threads: reads, writes, statistics and refreshes at a time, and a dict that knows the outcome."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from omnigraph.testing.invariants import assert_graph_is_whole
 THREADS = 8
 STEPS = 30
 SCHEMA = "node Stock { code: String @key  amount: I64 }\nedge Near: Stock -> Stock\n"
+PUT = "query put($code: String, $amount: I64) { insert Stock { code: $code, amount: $amount } }"
 OWN = "query own($prefix: String) { match { $s: Stock  $s.code >= $prefix } return { $s.code, $s.amount } }"
 
 
@@ -23,7 +24,11 @@ def work(graph: Graph, number: int, meet: threading.Barrier) -> dict[str, int]:
     meet.wait()
     for step in range(STEPS):
         choice = chance.random()
-        if choice < 0.4:
+        if choice < 0.2:
+            code = f"t{number}-{chance.randrange(3)}"
+            model[code] = step
+            assert graph.mutate(PUT, params={"code": code, "amount": step}).affected_nodes == 1
+        elif choice < 0.4:
             model[f"t{number}-{chance.randrange(3)}"] = step
             rows = [{"type": "Stock", "data": {"code": code, "amount": amount}} for code, amount in model.items()]
             assert graph.load(rows, "merge").total == len(model)

@@ -25,6 +25,7 @@ from typing import Final
 from omnigraph.errors import StorageError
 from omnigraph.history.ulids import new_ulid
 from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.tables.processes import is_copy
 
 HEARTBEAT_PREFIX: Final = "__heartbeats"
 
@@ -73,9 +74,11 @@ class Heart:
         try:
             yield
         finally:
-            with self._lock:
-                self._writes -= 1
-                self._lock.notify_all()
+            # A write that finds itself in a forked child has no thread there, which may have held the lock.
+            if not is_copy():
+                with self._lock:
+                    self._writes -= 1
+                    self._lock.notify_all()
 
     def _beat(self) -> None:
         """Put the object every beat until no write is under way, then take it away; without a write for a beat, end."""
