@@ -66,10 +66,18 @@ def test_branches_have_lines_of_their_own(adapter: MemoryAdapter):
 def test_the_ticket_of_a_writer_that_is_gone_is_taken_away(adapter: MemoryAdapter, monkeypatch):
     monkeypatch.setattr(line, "PATIENCE_SECONDS", 0.02)
     adapter.write(adapter.key(f"{WAITING_PREFIX}/main/00000000000000000000000000"), b"")
-    with stand_in_line(adapter, "main", Deadline()) as has_company:
+    with stand_in_line(adapter, "main", Deadline(), write_seconds=0.001) as has_company:
         assert has_company
         assert len(tickets(adapter)) == 1
     assert tickets(adapter) == []
+
+
+def test_patience_is_several_times_what_a_write_takes(adapter: MemoryAdapter, monkeypatch):
+    """A store on which writes take seconds is no reason to take tickets away."""
+    monkeypatch.setattr(line, "PATIENCE_SECONDS", 0.01)
+    adapter.write(adapter.key(f"{WAITING_PREFIX}/main/00000000000000000000000000"), b"")
+    with stand_in_line(adapter, "main", Deadline(seconds=0.2), write_seconds=10):
+        assert len(tickets(adapter)) == 2
 
 
 def test_nobody_waits_longer_than_its_deadline(adapter: MemoryAdapter, monkeypatch):
@@ -105,6 +113,18 @@ def test_rivals_are_remembered_for_some_writes():
     rivals.meet("main")
     assert [rivals.are_near("main") for _ in range(REMEMBERED_WRITES + 1)] == [True] * REMEMBERED_WRITES + [False]
     assert not rivals.are_near("dev")
+
+
+def test_how_long_writes_take_is_known_after_the_first():
+    rivals = Rivals()
+    assert rivals.write_seconds is None
+    rivals.note_write(1.0)
+    assert rivals.write_seconds == 1.0
+    rivals.note_write(2.0)
+    assert rivals.write_seconds == 1.25
+    repository = new_graph()
+    append(repository, "a")
+    assert 0 < repository.rivals.write_seconds < 60
 
 
 def stood(repository, act) -> int:

@@ -1,4 +1,4 @@
-"""``Rivals``: on which branches this process has met other writers lately. Hints for politeness, and no more."""
+"""``Rivals``: where this process has met other writers lately, and how long writes take. Hints for politeness only."""
 
 from __future__ import annotations
 
@@ -10,11 +10,22 @@ REMEMBERED_WRITES: Final = 16
 
 
 class Rivals:
-    """Meetings by branch incarnation. Safe to share between threads."""
+    """Meetings by branch incarnation. Safe to share between threads.
+
+    Attributes:
+        write_seconds: how long publishing a write took lately, with the last ones counting most; None before the first.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._left: dict[str, int] = {}
+        self.write_seconds: float | None = None
+
+    def note_write(self, seconds: float) -> None:
+        """A write was published, in so many seconds from its preparation on."""
+        with self._lock:
+            before = self.write_seconds
+            self.write_seconds = seconds if before is None else before + (seconds - before) / 4
 
     def meet(self, incarnation: str) -> None:
         """Another process writes to this branch: it came first, or left something on a table."""

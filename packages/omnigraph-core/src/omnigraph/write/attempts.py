@@ -15,6 +15,7 @@ several processes that have met stand in line.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -137,9 +138,12 @@ class _Attempts:
     def _in_line(self) -> Iterator[None]:
         """Wait for writers of other processes; whoever was in front has published meanwhile."""
         incarnation = self.log.branch.incarnation
-        with stand_in_line(self.repository.adapter, incarnation, self.request.deadline) as has_company:
+        rivals = self.repository.rivals
+        with stand_in_line(
+            self.repository.adapter, incarnation, self.request.deadline, write_seconds=rivals.write_seconds
+        ) as has_company:
             if has_company:
-                self.repository.rivals.meet(incarnation)
+                rivals.meet(incarnation)
             newest = self.repository.newest(self.log.branch.name)
             _refuse_other_branch(self.log, newest)
             self.is_void = self.is_void or _is_fenced(newest, self.log.version)
@@ -149,6 +153,7 @@ class _Attempts:
     def _once(self, hold: Callable[[], AbstractContextManager[object]]) -> Published | None:
         """Prepare once and publish; None when the graph moved on, with what it is now in ``log``."""
         repository, log = self.repository, self.log
+        began = time.monotonic()
         refuse_other_head(log, self.request.if_commit)
         try:
             plan = self.prepare(log, repository.snapshot(log), self.is_void)
@@ -164,7 +169,7 @@ class _Attempts:
             return None
         try:
             with hold():
-                return publish(repository, plan, self.request.deadline)
+                published = publish(repository, plan, self.request.deadline)
         except ReadSetMovedError as moved:
             refuse_other_head(moved.log, self.request.if_commit)
             if self.request.is_strict and moved.is_logical:
@@ -176,6 +181,9 @@ class _Attempts:
                 ) from moved
             self.log, self.is_void = moved.log, moved.is_void
             return None
+        if self.request.is_brief:
+            repository.rivals.note_write(time.monotonic() - began)
+        return published
 
 
 def refuse_other_head(log: ManifestLog, if_commit: str | None) -> None:

@@ -6,8 +6,9 @@ A compare-and-swap has one winner and makes the others do their work again; the 
 and wins again. So a process that has met a rival on a branch stands in line for its next writes: it puts its ticket
 down, waits while an older one lies there, writes, and takes it away. Who has met nobody for a while does not.
 
-Politeness and no more: nothing is wrong if somebody does not wait. A ticket at the head of the line that does not go
-away within moments, because its owner is dead, stopped or very slow, is taken away by whoever waits behind it.
+Politeness and no more: nothing is wrong if somebody does not wait. A ticket at the head of the line that stays for
+several times as long as a write takes, because its owner is dead, stopped or very slow, is taken away by whoever waits
+behind it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,13 @@ from omnigraph.write.deadlines import Deadline
 WAITING_PREFIX: Final = "__waiting"
 
 PATIENCE_SECONDS: Final = 0.5
-"""How long the head of the line may stay the same before it counts as gone."""
+"""How long the head of the line may stay the same, at least, before it counts as gone."""
+
+PATIENCE_WRITES: Final = 5
+"""The same in writes, by how long this process took for its last ones."""
+
+FIRST_WRITE_SECONDS: Final = 0.4
+"""How long a write takes, as long as none is known."""
 
 _STEP_SECONDS: Final = 0.004
 _LONGEST_STEP_SECONDS: Final = 0.05
@@ -37,29 +44,32 @@ _log: Final = logging.getLogger(__name__)
 
 
 @contextmanager
-def stand_in_line(adapter: StorageAdapter, incarnation: str, deadline: Deadline) -> Iterator[bool]:
+def stand_in_line(
+    adapter: StorageAdapter, incarnation: str, deadline: Deadline, *, write_seconds: float | None = None
+) -> Iterator[bool]:
     """Hold a place in the line of a branch during the block, which begins when it is at the head, or patience ends.
 
-    Yields whether anybody else was in line.
+    ``write_seconds`` is how long a write takes here, as far as that is known. Yields whether anybody else was in line.
     """
     line = adapter.key(f"{WAITING_PREFIX}/{incarnation}")
     own = line / new_ulid()
+    usual = FIRST_WRITE_SECONDS if write_seconds is None else write_seconds
     try:
-        yield _line_up(adapter, line, own, deadline)
+        yield _line_up(adapter, line, own, deadline, max(PATIENCE_SECONDS, PATIENCE_WRITES * usual))
     finally:
         _take_away(adapter, own)
 
 
-def _line_up(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline) -> bool:
+def _line_up(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline, patience: float) -> bool:
     try:
         adapter.write(own, b"")
-        return _wait(adapter, line, own, deadline)
+        return _wait(adapter, line, own, deadline, patience)
     except StorageError as error:
         _log.debug("The line %s cannot be seen: %s", line, error)
         return False
 
 
-def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline) -> bool:
+def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline, patience: float) -> bool:
     """Return when no older ticket lies there; whether there was one."""
     head: ObjectKey | None = None
     since = time.monotonic()
@@ -71,7 +81,7 @@ def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: De
         has_company = True
         if ahead[0] != head:
             head, since = ahead[0], time.monotonic()
-        elif time.monotonic() - since > PATIENCE_SECONDS:
+        elif time.monotonic() - since > patience:
             _take_away(adapter, head)
         # The further behind, the less there is to see.
         longest = min(_LONGEST_STEP_SECONDS, _STEP_SECONDS * len(ahead))

@@ -33,8 +33,8 @@ from omnigraph.write.fold_policy import choose_parts, is_due
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
 from omnigraph.write.read_sets import QUIET
 
-FOLD_SECONDS: Final = 2.0
-"""How long a fold is tried against others that publish first; the next one comes soon enough."""
+FOLD_SECONDS: Final = 20.0
+"""How long a fold is tried against others that publish first; where many stand in line, its turn comes late."""
 
 _log: Final = logging.getLogger(__name__)
 
