@@ -16,9 +16,12 @@ import omnigraph as og
 from omnigraph import failpoints
 from omnigraph.errors import ClosedError, ErrorKind, OmnigraphError
 from omnigraph.graph import Graph
+from omnigraph.history.heartbeats import Heart
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.storage.memory import MemoryAdapter
+from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.testing.faults import Call, armed
+from omnigraph.write.tail import TailMaintenance
 
 SCHEMA = "node Film { code: String @key  title: String? }\nedge Cites: Film -> Film\n"
 CODES = "query codes() { match { $f: Film } return { $f.code } order { $f.code } }"
@@ -114,12 +117,15 @@ def test_snapshots_and_results_outlive_the_handle(graph: Graph):
         assert len(again.table("Film", snapshot=snapshot)) == 2
 
 
-def test_closing_twice_is_closing_once(graph: Graph, monkeypatch: pytest.MonkeyPatch):
-    closed: list[object] = []
-    monkeypatch.setattr(MemoryAdapter, "close", lambda self: closed.append(self))
+def test_closing_twice_is_closing_once_and_what_works_in_the_background_ends_first(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+):
+    closed: list[type] = []
+    for owner in (MemoryAdapter, TailMaintenance, Heart, LanceTables):
+        monkeypatch.setattr(owner, "close", lambda self: closed.append(type(self)))
     graph.close()
     graph.close()
-    assert closed == [graph._repository.adapter]
+    assert closed == [TailMaintenance, Heart, LanceTables, MemoryAdapter]
 
 
 def test_a_context_closes_and_a_closed_handle_makes_none(graph: Graph):
