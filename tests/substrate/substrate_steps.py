@@ -8,6 +8,7 @@ promote      detached commit on the pin, then Restore: exact content whatever HE
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +17,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 STAMPS = ["_row_created_at_version", "_row_last_updated_at_version"]
 
@@ -120,6 +121,33 @@ def stage_delete(base: LanceDataset, predicate: str) -> Transaction:
         elif after != fragment.metadata:
             updated.append(after)
     return Transaction(base.version, LanceOperation.Delete(updated, removed, predicate))
+
+
+def stage_replace(base: LanceDataset, data: pa.Table, addresses: Sequence[int]) -> Transaction:
+    """Rows of which the first take the places and the row ids of those at the addresses, in this order."""
+    (new,) = write_fragments(data, base)
+    updated: list[FragmentMetadata] = []
+    removed: list[int] = []
+    for number in sorted({each >> 32 for each in addresses}):
+        after = base.get_fragment(number).delete_rows(
+            [each & 0xFFFF_FFFF for each in addresses if each >> 32 == number]
+        )
+        if after is None:
+            removed.append(number)
+        else:
+            updated.append(after)
+    kept = [row_ids_of(base, each >> 32)[each & 0xFFFF_FFFF] for each in addresses]
+    new = dataclasses.replace(new, row_id_meta=RowIdSequence(kept).to_inline_metadata())
+    operation = LanceOperation.Update(
+        removed_fragment_ids=removed, updated_fragments=updated, new_fragments=[new], update_mode="rewrite_rows"
+    )
+    return Transaction(base.version, operation)
+
+
+def row_ids_of(dataset: LanceDataset, fragment: int) -> list[int]:
+    """The row ids of a fragment by offset, those of deleted rows too; its manifest holds them."""
+    meta = dataset.get_fragment(fragment).metadata.row_id_meta
+    return RowIdSequence.from_inline_metadata(meta).to_pyarrow().to_pylist()
 
 
 # ── committing ───────────────────────────────────────────────────────────────────────────────────────────────────────
