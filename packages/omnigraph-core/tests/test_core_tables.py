@@ -38,7 +38,7 @@ def test_table_storage_has_reads_staged_writes_and_explicit_commits_only():
         "parts", "take", "coverage", "count_vectors", "search_text", "nearest", "read_counts",
         "kept_handles",
     }  # fmt: skip
-    files = {"write_rows", "sync_staged", "sync_committed", "close"}
+    files = {"write_rows", "fold_rows", "sync_staged", "sync_committed", "close"}
     others = {name for name in methods - reads - files if not name.startswith(("_", "stage_"))}
     # The first three make a version that no manifest names yet; the last removes a table that none ever named.
     assert others == {"commit_create", "commit_exact", "fork", "drop"}

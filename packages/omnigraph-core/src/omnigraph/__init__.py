@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.budget import QueryBudget
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.result import Result
-    from omnigraph.engine.stats import GraphStats
+    from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.graph import Graph, init, open
     from omnigraph.history.commits import Commit
     from omnigraph.history.snapshot import Snapshot
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from omnigraph.write.bulk import BulkReceipt, BulkTicket
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
+    from omnigraph.write.mutate import MutationResult
 
 __version__ = "0.1.0"
 __all__ = [
@@ -33,6 +34,8 @@ __all__ = [
     "IndexReport",
     "LoadProgress",
     "LoadResult",
+    "MaintenanceStats",
+    "MutationResult",
     "QueryBudget",
     "Result",
     "Snapshot",
@@ -52,6 +55,8 @@ _HOME = {
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
+    "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),
+    "MutationResult": ("omnigraph.write.mutate", "MutationResult"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Result": ("omnigraph.engine.result", "Result"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),

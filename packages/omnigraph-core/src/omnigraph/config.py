@@ -28,10 +28,14 @@ QUERY_MAX_BYTES = "OMNIGRAPH_QUERY_MAX_BYTES"
 QUERY_MAX_FRONTIER = "OMNIGRAPH_QUERY_MAX_FRONTIER"
 """The budget of queries that are given none: seconds, rows, bytes, nodes per hop."""
 
+TAIL_MAINTENANCE = "OMNIGRAPH_TAIL_MAINTENANCE"
+"""``on`` or ``off``: whether small parts are folded in the background after a commit."""
+
 DEFAULT_CACHE_BYTES: Final = 1024**3
 
 _TRAVERSAL_MODES: Final = ("auto", "csr", "indexed")
 _SCAN_MODES: Final = ("auto", "memory", "stored")
+_SWITCH: Final = ("on", "off")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +47,7 @@ class Settings:
         traversal_mode: ``auto``, ``csr`` or ``indexed``.
         scan_mode: ``auto``, ``memory`` or ``stored``.
         cache_bytes: bound of what one open graph keeps decoded; 0 keeps nothing.
+        folds_tails: whether small parts are folded after a commit.
         query_deadline: seconds; None leaves the default of ``QueryBudget``. So the other three.
     """
 
@@ -50,6 +55,7 @@ class Settings:
     traversal_mode: str = "auto"
     scan_mode: str = "auto"
     cache_bytes: int = DEFAULT_CACHE_BYTES
+    folds_tails: bool = True
     query_deadline: float | None = None
     query_max_rows: int | None = None
     query_max_bytes: int | None = None
@@ -74,6 +80,7 @@ class Settings:
             traversal_mode=_choice(variables, TRAVERSAL_MODE, _TRAVERSAL_MODES),
             scan_mode=_choice(variables, SCAN_MODE, _SCAN_MODES),
             cache_bytes=DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes,
+            folds_tails=_choice(variables, TAIL_MAINTENANCE, _SWITCH) == "on",
             query_deadline=_seconds(variables, QUERY_DEADLINE),
             query_max_rows=_count(variables, QUERY_MAX_ROWS),
             query_max_bytes=_count(variables, QUERY_MAX_BYTES),

@@ -39,6 +39,7 @@ from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
 from omnigraph.write.opening import open_repository, repository_at
 from omnigraph.write.records import LoadInput
+from omnigraph.write.tail import TailMaintenance
 
 
 def init(
@@ -101,6 +102,7 @@ class Graph:
     def __init__(self, repository: Repository, *, actor: str | None = None) -> None:
         self._repository = repository
         self._reader = Reader(repository.tables)
+        self._tail = TailMaintenance(repository, is_on=self._reader.settings.folds_tails and self.mode == "rw")
         self.actor = actor
 
     def __repr__(self) -> str:
@@ -320,7 +322,9 @@ class Graph:
 
     def stats(self, branch: str = "main") -> GraphStats:
         """What this handle was asked for and keeps in memory, and how far the indexes of a branch reach."""
-        return graph_stats(self._reader, self._repository.tables, self._repository.snapshot_of(branch))
+        return graph_stats(
+            self._reader, self._repository.tables, self._repository.snapshot_of(branch), self._tail.stats
+        )
 
     def table(
         self,
@@ -363,6 +367,7 @@ class Graph:
 
     def close(self) -> None:
         """Let go of connections and of what is kept in memory; the graph may not be used afterwards."""
+        self._tail.close()
         self._reader.memory.clear()
         self._repository.tables.close()
         self._repository.adapter.close()

@@ -150,7 +150,7 @@ def test_after_a_fold_only_the_folded_part_is_read():
         handle = tables.commit_exact(handle, [tables.stage_append(handle, table({f"new-{number}": number}))])
     warm = WarmColumns()
     warm.columns(tables, handle, ["id"], row_count=104)
-    folded = tables.commit_exact(handle, tables.stage_fold(handle, [1, 2, 3, 4], []))
+    folded = tables.commit_exact(handle, tables.stage_fold(handle, tables.fold_rows(handle, [1, 2, 3, 4]), []))
     found = warm.columns(tables, folded, ["id", "_rowaddr"], row_count=104)
     assert contents(found) == with_addresses(tables, folded, ["id"])
 

@@ -35,6 +35,29 @@ class IndexState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MaintenanceStats:
+    """What tail maintenance did for one handle: small parts of a type folded into one after a commit.
+
+    Attributes:
+        is_on: whether it runs at all.
+        runs: how often it set out.
+        commits: how often it published; the other runs found nothing to do any more, were overtaken, or failed.
+        folded_parts: that became one with others.
+        failures: runs that ended with an error; commits are not affected.
+        last_failure: what the last of them said.
+        waiting: types that are due.
+    """
+
+    is_on: bool = True
+    runs: int = 0
+    commits: int = 0
+    folded_parts: int = 0
+    failures: int = 0
+    last_failure: str | None = None
+    waiting: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GraphStats:
     """What there is to know of an open graph.
 
@@ -46,6 +69,7 @@ class GraphStats:
         session_bytes: that storage keeps of metadata and indexes.
         read_requests: that reads of tables took.
         read_bytes: that they brought.
+        maintenance: what was done after commits.
     """
 
     reads: ReadCounts
@@ -57,13 +81,14 @@ class GraphStats:
     read_requests: int
     read_bytes: int
     indexes: tuple[IndexState, ...]
+    maintenance: MaintenanceStats
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form."""
         return asdict(self)
 
 
-def graph_stats(reader: Reader, tables: TableStorage, snapshot: Snapshot) -> GraphStats:
+def graph_stats(reader: Reader, tables: TableStorage, snapshot: Snapshot, maintenance: MaintenanceStats) -> GraphStats:
     """The counters of a handle, and the indexes of a snapshot; opens types that nobody opened yet."""
     indexes = tuple(_index_states(tables, snapshot))
     requests, size = tables.read_counts()
@@ -78,6 +103,7 @@ def graph_stats(reader: Reader, tables: TableStorage, snapshot: Snapshot) -> Gra
         read_requests=requests,
         read_bytes=size,
         indexes=indexes,
+        maintenance=maintenance,
     )
 
 

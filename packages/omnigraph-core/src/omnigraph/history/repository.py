@@ -7,7 +7,7 @@ forgetting costs requests and never correctness. Safe to share between threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from omnigraph.errors import InvalidInputError, NotFoundError
 from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
@@ -17,7 +17,7 @@ from omnigraph.history.schemas import GraphSchema, read_schema
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.warm import WarmColumns
 from omnigraph.storage import StorageAdapter
-from omnigraph.tables.interface import TableStorage
+from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.log import LogStore
 
 SnapshotLike = Snapshot | Commit | str | int
@@ -25,13 +25,19 @@ SnapshotLike = Snapshot | Commit | str | int
 
 
 class Repository:
-    """A graph's control objects, tables and manifest, with the newest known log of each branch."""
+    """A graph's control objects, tables and manifest, with the newest known log of each branch.
+
+    Attributes:
+        on_published: is told of each commit that this process made, when it is durable: its log, and the versions that
+            it was built on, of the types that it changed, by table key.
+    """
 
     def __init__(self, adapter: StorageAdapter, tables: TableStorage, logs: LogStore) -> None:
         self.adapter = adapter
         self.tables = tables
         self.logs = logs
         self.warm = WarmColumns()
+        self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
         self._lock = threading.Lock()
         self._newest: dict[str, ManifestLog] = {}
         self._schemas: dict[str, GraphSchema] = {}

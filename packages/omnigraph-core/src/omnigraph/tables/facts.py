@@ -96,3 +96,20 @@ class WrittenRows:
     fragments: tuple[dict[str, Any], ...]
     row_count: int
     byte_count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoldedRows:
+    """Rows of some parts of a table, written together to new files that belong to no version yet.
+
+    They stand for those parts in any version that has them unchanged.
+
+    Attributes:
+        parts: what they were read from.
+        fragments: what Lance needs to take the files up, as JSON values.
+    """
+
+    location: str
+    branch: str | None
+    parts: tuple[TablePart, ...]
+    fragments: tuple[dict[str, Any], ...]

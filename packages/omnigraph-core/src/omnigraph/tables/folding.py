@@ -1,8 +1,11 @@
 """Staged folding: many small parts of a version become one, and the indexes reach it again. No row changes.
 
+    files       the rows of the parts are written together, with their stable ids and the versions they are stamped with
     segments    index segments that cover nothing but these parts are dropped
-    rewrite     the rows of the parts move into new files, with their stable ids and the versions they are stamped with
+    rewrite     the new part takes their place
     indexes     each index gets a segment over what it does not cover then
+
+The files hold for every version that has the parts unchanged, so they are written once and staged as often as it takes.
 
 Lance commits a compaction by itself, in two versions, on whatever is newest, and takes along what a losing writer left
 there. Its first version reserves numbers for the new parts. A commit that is an exact child of the version it was
@@ -23,11 +26,12 @@ from lance.dataset import Index
 from lance.fragment import FragmentMetadata
 from lance.optimize import CompactionTask
 
+from omnigraph.errors import InternalError
 from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.failures import translating
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.indexing import stage_indexes
-from omnigraph.tables.interface import IndexSpec
+from omnigraph.tables.interface import FoldedRows, IndexSpec
 from omnigraph.tables.parts import fragments_of, parts_of
 from omnigraph.tables.staging import blob_directories, data_files, planned
 from omnigraph.tables.written import FILE_FORMAT, MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE
@@ -58,27 +62,44 @@ _OPTIONS: Final[dict[str, Any]] = {
 """All that a task of Lance's compaction says of itself. One thread: whoever writes meanwhile needs the others."""
 
 
-def stage_fold(base: LanceSnapshot, parts: Sequence[int], specs: Sequence[IndexSpec]) -> tuple[LanceStaged, ...]:
-    """The steps of one commit after which the rows of these parts are one part, and the indexes cover it.
-
-    Parts that an index segment covers together with others that are not folded are left as they are. Nothing is
-    staged when fewer than two parts are left to fold.
-
-    Args:
-        base: the version.
-        parts: numbers of parts.
-        specs: the indexes that get a segment over whatever they do not cover then.
-    """
+def fold_rows(base: LanceSnapshot, parts: Sequence[int]) -> FoldedRows | None:
+    """The rows of these parts in new files; None when fewer than two of them can be folded."""
     dataset = base.dataset
     with translating("fold", base.place.uri):
-        segments = _segments(dataset)
-        present = {each.number for each in parts_of(base)}
-        chosen, dropped = _separable(set(parts), segments, present=present)
+        chosen, _ = _separable(set(parts), _segments(dataset), present=_numbers(base))
         if len(chosen) < 2:
-            return ()
-        rewritten = _rewrite(dataset, sorted(chosen), _free_number(present, segments))
+            return None
+        fragments = _rewritten(dataset, sorted(chosen))
+    return FoldedRows(
+        location=base.pin.location,
+        branch=base.pin.branch,
+        parts=tuple(each for each in parts_of(base) if each.number in chosen),
+        fragments=tuple(each.to_json() for each in fragments),
+    )
+
+
+def stage_fold(base: LanceSnapshot, folded: FoldedRows, specs: Sequence[IndexSpec]) -> tuple[LanceStaged, ...]:
+    """The steps of one commit after which the folded rows stand for their parts, and the indexes cover them.
+
+    Nothing is staged when a part is not in this version as it was, or is covered by a segment together with others.
+    """
+    if (folded.location, folded.branch) != (base.pin.location, base.pin.branch):
+        raise InternalError(f"Rows of {folded.location} (branch {folded.branch}) cannot be folded into {base.pin}.")
+    parts = {each.number for each in folded.parts}
+    if not set(folded.parts) <= set(parts_of(base)):
+        return ()
+    with translating("fold", base.place.uri):
+        segments = _segments(base.dataset)
+    chosen, dropped = _separable(parts, segments, present=_numbers(base))
+    if chosen != parts:
+        return ()
+    first = _free_number(_numbers(base), segments)
+    after = [
+        FragmentMetadata.from_json(json.dumps(each | {"id": first + place}))
+        for place, each in enumerate(folded.fragments)
+    ]
     steps = [_index_step(base, LanceOperation.CreateIndex([], dropped))] if dropped else []
-    steps.append(_rewrite_step(base, *rewritten))
+    steps.append(_rewrite_step(base, [each.metadata for each in fragments_of(base.dataset, sorted(parts))], after))
     if specs:
         steps.append(
             dataclasses.replace(
@@ -88,6 +109,10 @@ def stage_fold(base: LanceSnapshot, parts: Sequence[int], specs: Sequence[IndexS
             )
         )
     return tuple(steps)
+
+
+def _numbers(base: LanceSnapshot) -> set[int]:
+    return {each.number for each in parts_of(base)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -135,17 +160,13 @@ def _free_number(present: set[int], segments: Iterable[_Segment]) -> int:
     return 1 + max(present.union(*(each.parts for each in segments)))
 
 
-def _rewrite(
-    dataset: LanceDataset, parts: list[int], first: int
-) -> tuple[list[FragmentMetadata], list[FragmentMetadata]]:
-    """The parts as they are, and the new ones with their rows."""
-    before = [each.metadata for each in fragments_of(dataset, parts)]
-    facts = {"fragments": [each.to_json() for each in before]}
+def _rewritten(dataset: LanceDataset, parts: list[int]) -> list[FragmentMetadata]:
+    """New parts with the rows of these, without numbers of their own."""
+    facts = {"fragments": [each.metadata.to_json() for each in fragments_of(dataset, parts)]}
     # Any: Lance's own stubs do not know that a task can be made of its JSON.
     tasks: Any = CompactionTask
     task = tasks.from_json(json.dumps({"task": facts, "read_version": dataset.version, "options": _OPTIONS}))
-    done = task.execute(dataset)
-    return before, [dataclasses.replace(each, id=first + place) for place, each in enumerate(done.new_fragments)]
+    return list(task.execute(dataset).new_fragments)
 
 
 def _rewrite_step(base: LanceSnapshot, before: list[FragmentMetadata], after: list[FragmentMetadata]) -> LanceStaged:

@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph._sealed import Sealed
-from omnigraph.tables.facts import IndexCoverage, IndexSpec, TablePart, TablePin, TableState, WrittenRows
+from omnigraph.tables.facts import FoldedRows, IndexCoverage, IndexSpec, TablePart, TablePin, TableState, WrittenRows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
 __all__ = [
+    "FoldedRows",
     "IndexCoverage",
     "IndexSpec",
     "SnapshotHandle",
@@ -316,14 +317,20 @@ class TableStorage(Sealed, ABC):
         """
 
     @abstractmethod
+    def fold_rows(self, handle: SnapshotHandle, parts: Sequence[int]) -> FoldedRows | None:
+        """Write the rows of these parts together to new files; None when fewer than two can be folded.
+
+        Parts that a segment of an index covers together with others are left out.
+        """
+
+    @abstractmethod
     def stage_fold(
-        self, handle: SnapshotHandle, parts: Sequence[int], specs: Sequence[IndexSpec]
+        self, handle: SnapshotHandle, folded: FoldedRows, specs: Sequence[IndexSpec]
     ) -> tuple[StagedHandle, ...]:
-        """The steps after which the rows of these parts are one part; no row changes, in no column.
+        """The steps after which the folded rows stand for the parts that they were read from; no row changes.
 
         Index segments that cover nothing else are dropped, and each of the indexes gets one over whatever it does not
-        cover then. Parts that a segment covers together with others are left out. Nothing is staged when fewer than
-        two parts remain.
+        cover then. Nothing is staged when this version has not all those parts unchanged.
         """
 
     @abstractmethod

@@ -38,6 +38,7 @@ from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.counting import note
 from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
 from omnigraph.tables.interface import (
+    FoldedRows,
     IndexCoverage,
     IndexSpec,
     SnapshotHandle,
@@ -277,12 +278,17 @@ class LanceTables(TableStorage):
         self._check_writable()
         return deleting.stage_delete_at(snapshot_of(handle), addresses)
 
+    def fold_rows(self, handle: SnapshotHandle, parts: Sequence[int]) -> FoldedRows | None:
+        note("fold_rows")
+        self._check_writable()
+        return folding.fold_rows(snapshot_of(handle), parts)
+
     def stage_fold(
-        self, handle: SnapshotHandle, parts: Sequence[int], specs: Sequence[IndexSpec]
+        self, handle: SnapshotHandle, folded: FoldedRows, specs: Sequence[IndexSpec]
     ) -> tuple[StagedHandle, ...]:
         note("stage_fold")
         self._check_writable()
-        return folding.stage_fold(snapshot_of(handle), parts, specs)
+        return folding.stage_fold(snapshot_of(handle), folded, specs)
 
     def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
         note("stage_indexes")

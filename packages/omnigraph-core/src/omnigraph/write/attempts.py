@@ -98,11 +98,17 @@ class _Attempts:
     is_void: bool
 
     def run(self) -> Published:
+        published = self._published()
+        if self.repository.on_published is not None:
+            self.repository.on_published(published.log, published.moved)
+        return published
+
+    def _published(self) -> Published:
         if not self.request.is_brief:
             published = self._once(self._hold)
             if published is not None:
                 return published
-            self.request.deadline.wait("finish the write", branch=self.request.branch)
+            self._wait()
         with self._hold():
             # Whoever was in front has published meanwhile.
             self.log = self.repository.newest_known(self.log)
@@ -110,7 +116,10 @@ class _Attempts:
                 published = self._once(nullcontext)
                 if published is not None:
                     return published
-                self.request.deadline.wait("finish the write", branch=self.request.branch)
+                self._wait()
+
+    def _wait(self) -> None:
+        self.request.deadline.wait("finish the write", branch=self.request.branch)
 
     def _hold(self) -> AbstractContextManager[object]:
         gates = {type_gate(self.log.branch.incarnation, each) for each in self.request.types}

@@ -137,6 +137,11 @@ class PublishPlan:
         if moved or self.read_set.incarnation != self.base.branch.incarnation:
             raise InternalError(f"A plan relies on what its base does not have: {', '.join(moved) or 'its branch'}.")
 
+    @property
+    def moved_pins(self) -> dict[str, TablePin]:
+        """The versions that it is built on, of the types that it changes, by table key."""
+        return {each.target.key: each.pin for each in self.effects}
+
     def to_dict(self) -> dict[str, Any]:
         """The durable form."""
         branch = self.base.branch

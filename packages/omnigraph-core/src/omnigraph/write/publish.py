@@ -17,6 +17,7 @@ is not known does the sidecar stay.
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -45,10 +46,15 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Published:
-    """A commit that is visible and durable, and the log whose head it was when it was made."""
+    """A commit that is visible and durable, and the log whose head it was when it was made.
+
+    Attributes:
+        moved: the versions that it was built on, of the types that it changed, by table key.
+    """
 
     commit: Commit
     log: ManifestLog
+    moved: Mapping[str, TablePin]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +158,7 @@ def _swap_once(repository: Repository, plan: PublishPlan, log: ManifestLog, stag
             _log.warning("The answer to publishing commit %s was lost (look %d): %s", staged.commit.id, look, error)
             is_in_doubt, last = True, error
         else:
-            return Published(commit=staged.commit, log=published)
+            return Published(commit=staged.commit, log=published, moved=plan.moved_pins)
         pause(look)
     raise _unknown(repository, plan, "the store did not answer") from last
 
@@ -177,7 +183,7 @@ def _look(repository: Repository, plan: PublishPlan) -> tuple[ManifestLog, Publi
             _log.warning("Looking for commit %s failed (look %d): %s", plan.intent.id, look, error)
             last = error
         else:
-            return log, Published(commit=landed, log=own)
+            return log, Published(commit=landed, log=own, moved=plan.moved_pins)
         pause(look)
     raise _unknown(repository, plan, "the store did not answer") from last
 

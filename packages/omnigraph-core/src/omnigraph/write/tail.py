@@ -1,0 +1,186 @@
+"""``TailMaintenance``: after a commit whose type has too many small parts, they are folded into one, in the background.
+
+    commit acknowledged ──> is_due ──> a thread: stage_fold ── publish (maintenance) ──> fewer parts, indexes reach them
+
+Small writes leave small parts that no index covers; looking for anything then means reading every one of them. Folding
+changes no row, so it is nobody's conflict: a write that loses its race to it is prepared again, strict ones too. It is
+best effort: whatever goes wrong is counted and left to the next commit. It begins after the acknowledgement, and one
+handle runs one at a time. The rows are written outside every gate; only staging them and publishing, which take what a
+small write does, keep others of this process waiting. ``OMNIGRAPH_TAIL_MAINTENANCE=off`` switches it off.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from omnigraph.engine.stats import MaintenanceStats
+from omnigraph.errors import ConflictError, NotFoundError, OmnigraphError, StorageError
+from omnigraph.history.commits import Commit, CommitKind
+from omnigraph.history.declared_indexes import declared_indexes
+from omnigraph.history.log import ManifestLog
+from omnigraph.history.repository import Repository
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.ulids import new_ulid
+from omnigraph.tables.interface import FoldedRows, IndexSpec, SnapshotHandle, StagedHandle, TablePin
+from omnigraph.write.attempts import WriteRequest, run_write
+from omnigraph.write.deadlines import Deadline
+from omnigraph.write.fold_policy import choose_parts, is_due
+from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
+from omnigraph.write.read_sets import QUIET
+
+FOLD_SECONDS: Final = 2.0
+"""How long a fold is tried against others that publish first; the next one comes soon enough."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class TailMaintenance:
+    """Folds for one open graph. Safe to share between threads."""
+
+    def __init__(self, repository: Repository, *, is_on: bool = True) -> None:
+        self._repository = repository
+        self._lock = threading.Lock()
+        self._due: dict[tuple[str, str], None] = {}
+        self._thread: threading.Thread | None = None
+        self._is_closed = False
+        self._stats = MaintenanceStats(is_on=is_on)
+        if is_on:
+            repository.on_published = self.note
+
+    @property
+    def stats(self) -> MaintenanceStats:
+        """What was done so far, by this handle."""
+        with self._lock:
+            return replace(self._stats, waiting=len(self._due))
+
+    def note(self, log: ManifestLog, moved: Mapping[str, TablePin]) -> None:
+        """Look at the types that a commit of this handle changed. Raises nothing: the commit is made."""
+        if log.state.head.kind in QUIET:
+            return
+        try:
+            due = [key for key, pin in moved.items() if self._is_due(pin, log.state.entries[key].pin)]
+        except StorageError as error:
+            _log.debug("Nothing is known of the parts after commit %s: %s", log.state.head.id, error)
+            return
+        if due:
+            self._begin(log.branch.name, due)
+
+    def _is_due(self, before: TablePin, after: TablePin) -> bool:
+        # Both versions are open: this process has just built one on the other.
+        tables = self._repository.tables
+        return is_due(tables.parts(tables.open_at(before)), tables.parts(tables.open_at(after)))
+
+    def wait(self) -> None:
+        """Return when no fold is under way or due."""
+        while True:
+            with self._lock:
+                thread = self._thread
+            if thread is None or thread is threading.current_thread():
+                return
+            thread.join()
+
+    def close(self) -> None:
+        """Finish the fold that is under way, and begin no other."""
+        with self._lock:
+            self._is_closed = True
+            self._due.clear()
+        self.wait()
+
+    def _begin(self, branch: str, types: Sequence[str]) -> None:
+        with self._lock:
+            if self._is_closed:
+                return
+            self._due.update(dict.fromkeys((branch, key) for key in types))
+            if self._thread is None:
+                # No daemon: a process that ends lets a fold end, and leaves nothing half done.
+                self._thread = threading.Thread(target=self._work, name="omnigraph-fold")
+                self._thread.start()
+
+    def _work(self) -> None:
+        while True:
+            with self._lock:
+                if not self._due:
+                    self._thread = None
+                    return
+                branch, key = next(iter(self._due))
+                del self._due[branch, key]
+            self._fold(branch, key)
+
+    def _fold(self, branch: str, key: str) -> None:
+        commit, parts, error = None, 0, None
+        try:
+            commit, parts = fold_type(self._repository, branch, key)
+        except (ConflictError, NotFoundError) as overtaken:
+            _log.debug("A fold of %s on %s was overtaken: %s", key, branch, overtaken)
+        # A thread of ours has nobody to raise to.
+        except Exception as failure:  # noqa: BLE001
+            _log.warning("A fold of %s on %s failed; it will be tried again: %s", key, branch, failure)
+            error = failure.message if isinstance(failure, OmnigraphError) else f"{type(failure).__name__}: {failure}"
+        with self._lock:
+            self._stats = replace(
+                self._stats,
+                runs=self._stats.runs + 1,
+                commits=self._stats.commits + (commit is not None),
+                folded_parts=self._stats.folded_parts + parts,
+                failures=self._stats.failures + (error is not None),
+                last_failure=error or self._stats.last_failure,
+            )
+
+
+class _NothingToFoldError(Exception):
+    """No tier of the type is full any more."""
+
+
+def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | None, int]:
+    """Fold the small parts of one type, as one maintenance commit; the commit, and how many parts became one.
+
+    Raises:
+        ConflictError: others kept publishing first.
+        NotFoundError: there is no such branch or type any more.
+        OutcomeUnknownError, StorageError: as ``publish``.
+    """
+    intent = CommitIntent(id=new_ulid(), kind=CommitKind.MAINTENANCE, actor=None, created_at=datetime.now(UTC))
+    folded: FoldedRows | None = None
+
+    def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
+        nonlocal folded
+        target = snapshot.schema.tables.get(key)
+        if target is None:
+            raise NotFoundError(f"There is no type {key}.", details={"type": key})
+        pin = snapshot.entry(target).pin
+        handle = repository.tables.open_at(pin)
+        specs = _existing(repository, handle, declared_indexes(target))
+        staged: tuple[StagedHandle, ...] = ()
+        if folded is not None and not is_void:
+            staged = repository.tables.stage_fold(handle, folded, specs)
+        if not staged:
+            folded = repository.tables.fold_rows(handle, choose_parts(repository.tables.parts(handle)))
+            if folded is None:
+                raise _NothingToFoldError
+            staged = repository.tables.stage_fold(handle, folded, specs)
+        return PublishPlan(
+            operation_id=new_ulid(),
+            writer=WriterKind.FOLD,
+            intent=intent,
+            base=log,
+            read_set=ReadSet(pins={key: pin}, schema_digest=snapshot.schema.digest, incarnation=log.branch.incarnation),
+            effects=(TableEffect(target=target, pin=pin, staged=staged),),
+        )
+
+    request = WriteRequest(branch=branch, types=frozenset({key}), deadline=Deadline(seconds=FOLD_SECONDS))
+    try:
+        commit = run_write(repository, request, prepare).commit
+    except _NothingToFoldError:
+        return None, 0
+    return commit, 0 if folded is None else len(folded.parts)
+
+
+def _existing(repository: Repository, handle: SnapshotHandle, declared: Sequence[IndexSpec]) -> tuple[IndexSpec, ...]:
+    """The declared indexes that are there: a fold extends indexes and begins none."""
+    there = {each.spec.name for each in repository.tables.coverage(handle)}
+    return tuple(each for each in declared if each.name in there)
