@@ -9,6 +9,7 @@ promote      detached commit on the pin, then Restore: exact content whatever HE
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,23 +124,25 @@ def stage_delete(base: LanceDataset, predicate: str) -> Transaction:
     return Transaction(base.version, LanceOperation.Delete(updated, removed, predicate))
 
 
-def stage_replace(base: LanceDataset, data: pa.Table, addresses: Sequence[int]) -> Transaction:
-    """Rows of which the first take the places and the row ids of those at the addresses, in this order."""
+def stage_replace(
+    base: LanceDataset, data: pa.Table, addresses: Sequence[int], *, changed: Sequence[int] | None = None
+) -> Transaction:
+    """Rows of which the first take the places and the row ids of those at the addresses, in this order.
+
+    ``changed`` are the numbers of the columns that Lance is told to have changed, all of them by default.
+    """
     (new,) = write_fragments(data, base)
-    updated: list[FragmentMetadata] = []
-    removed: list[int] = []
-    for number in sorted({each >> 32 for each in addresses}):
-        after = base.get_fragment(number).delete_rows(
-            [each & 0xFFFF_FFFF for each in addresses if each >> 32 == number]
-        )
-        if after is None:
-            removed.append(number)
-        else:
-            updated.append(after)
-    kept = [row_ids_of(base, each >> 32)[each & 0xFFFF_FFFF] for each in addresses]
-    new = dataclasses.replace(new, row_id_meta=RowIdSequence(kept).to_inline_metadata())
+    offsets: dict[int, list[int]] = defaultdict(list)
+    for address in addresses:
+        offsets[address >> 32].append(address & 0xFFFF_FFFF)
+    after = {number: base.get_fragment(number).delete_rows(each) for number, each in offsets.items()}
+    kept = [row_ids_of(base, address >> 32)[address & 0xFFFF_FFFF] for address in addresses]
     operation = LanceOperation.Update(
-        removed_fragment_ids=removed, updated_fragments=updated, new_fragments=[new], update_mode="rewrite_rows"
+        removed_fragment_ids=[number for number, each in after.items() if each is None],
+        updated_fragments=[each for each in after.values() if each is not None],
+        new_fragments=[dataclasses.replace(new, row_id_meta=RowIdSequence(kept).to_inline_metadata())],
+        fields_for_preserving_frag_bitmap=list(range(len(base.schema)) if changed is None else changed),
+        update_mode="rewrite_rows",
     )
     return Transaction(base.version, operation)
 

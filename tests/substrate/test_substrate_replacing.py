@@ -123,6 +123,18 @@ def test_an_index_does_not_hide_a_row_whose_id_it_knows(place: Place):
     assert after.to_table(filter="id in ('k6', 'k7')")["text"].to_pylist() == ["word6 common", "word107 common"]
 
 
+@pytest.mark.parametrize("kind", ["INVERTED", "IVF_FLAT"])
+def test_an_index_of_a_column_that_is_not_named_as_changed_gives_rows_as_they_were(place: Place, kind: str):
+    """The trap: Lance counts the new fragment as covered, rows that are new in it too."""
+    base = indexed(place, kind)
+    changed = people(107, 200).set_column(0, "id", pa.array(["k7", "k200"]))
+    after = commit(base, stage_replace(base, changed, [at(0, 7)], changed=[]))
+    assert covered(after, kind.lower()) == [[0, 1]]
+    assert found(after, kind, 7) == ["k7"]
+    assert found(after, kind, 107) != ["k7"]
+    assert found(after, kind, 200) != ["k200"]
+
+
 # ── row ids in a manifest ────────────────────────────────────────────────────────────────────────────────────────────
 
 
