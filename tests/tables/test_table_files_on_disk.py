@@ -39,8 +39,10 @@ STAGES: dict[str, Callable] = {
     "append": lambda tables, base: tables.stage_append(base, rows(z=1)),
     "written": lambda tables, base: tables.stage_append(base, [tables.write_rows(base.pin, rows(z=1), schema=SCHEMA)]),
     "upsert": lambda tables, base: tables.stage_upsert(base, rows(b=9, z=1)),
+    "replace": lambda tables, base: tables.stage_replace(base, rows(b=9, z=1), pa.array([1], pa.uint64())),
     "overwrite": lambda tables, base: tables.stage_overwrite(base, rows(z=1)),
     "delete": lambda tables, base: tables.stage_delete_keys(base, pa.array(["a"])),
+    "delete by address": lambda tables, base: tables.stage_delete_at(base, pa.array([0, 2], pa.uint64())),
     "index": lambda tables, base: tables.stage_indexes(
         base,
         [IndexSpec(column="id", kind="btree", name="b"), IndexSpec(column="id", kind="inverted", name="i")],
@@ -90,6 +92,30 @@ def test_every_file_of_a_promotion_is_made_durable(has_delete, local):
     assert f"{PERSON}/{manifest_name(after.pin.version)}" in needed
 
 
+@pytest.mark.parametrize("on_branch", [False, True], ids=["main", "branch"])
+def test_every_file_of_a_fold_is_made_durable(on_branch, local):
+    adapter = Recording(local)
+    tables = LanceTables(adapter)
+    specs = [IndexSpec(column="id", kind="btree", name="b"), IndexSpec(column="id", kind="inverted", name="i")]
+    base = create(tables, rows(a=1, b=2, c=3))
+    if on_branch:
+        base = tables.fork(base, "b1")
+    base = tables.commit_exact(base, [tables.stage_append(base, rows(d=4))])
+    base = tables.commit_exact(base, [tables.stage_indexes(base, specs)])
+    before = files_below(local)
+    steps = tables.stage_fold(base, tables.fold_rows(base, [0, 1]), specs)
+    written = files_below(local) - before
+    tables.sync_staged(steps)
+    made = tables.commit_exact(base, steps)
+    tables.sync_committed([made])
+    first, second = adapter.synced
+    assert set(first) == written
+    # Those of the index are written when the rewrite has a version; the detached versions are gone again.
+    assert set(second) == {each for each in files_below(local) - before - written if not needs_no_sync(each)}
+    assert [each for each in second if "/_indices/" in each]
+    assert ids(LanceTables(local), made) == {"a", "b", "c", "d"}
+
+
 def referenced(handle, local: LocalAdapter) -> set[str]:
     """The files that a version needs, as its own manifest tells."""
     found = {f"{PERSON}/{manifest_name(handle.pin.version)}"}
@@ -128,6 +154,7 @@ def test_every_blob_file_is_made_durable(local):
         lambda: tables.stage_append(base, given),
         lambda: tables.stage_append(base, [tables.write_rows(base.pin, given, schema=BLOBS)]),
         lambda: tables.stage_upsert(base, given.to_reader()),
+        lambda: tables.stage_replace(base, given, pa.array([], pa.uint64())),
     ):
         staged = stage()
         written = files_below(local) - before
@@ -135,6 +162,14 @@ def test_every_blob_file_is_made_durable(local):
         assert [each for each in written if each.endswith(".blob")]
         tables.sync_staged([staged])
         assert set(adapter.synced[-1]) == written
+    for _ in range(2):
+        base = tables.commit_exact(base, [tables.stage_append(base, given)])
+    before = files_below(local)
+    steps = tables.stage_fold(base, tables.fold_rows(base, [0, 1]), [])
+    tables.sync_staged(steps)
+    written = files_below(local) - before
+    assert [each for each in written if each.endswith(".blob")]
+    assert set(adapter.synced[-1]) == written
 
 
 def test_nothing_is_synced_where_tables_are_no_files():
