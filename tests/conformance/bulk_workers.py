@@ -18,3 +18,7 @@ def write_follows(ticket: og.BulkTicket, part: int) -> str:
     sources = [f"p{part}-{number}" for number in range(RENTALS)]
     targets = [f"p{(part + 1) % 3}-{number}" for number in range(RENTALS)]
     return ticket.write("Follows", pa.table({"src": sources, "dst": targets})).to_json()
+
+
+def write_films(ticket: og.BulkTicket, films: pa.Table) -> str:
+    return ticket.write("Film", films).to_json()

@@ -41,6 +41,14 @@ def _no_configuration_of_the_developer(tmp_path_factory: pytest.TempPathFactory)
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_maintenance_meanwhile() -> Iterator[None]:
+    """What happens in the background after a commit is counted where a test waits for it, and nowhere else."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OMNIGRAPH_TAIL_MAINTENANCE", "off")
+        yield
+
+
 @pytest.fixture(scope="session")
 def _counted_server() -> Iterator[tuple[S3Server, FaultProxy]]:
     with run_s3_server("ministack") as server, run_fault_proxy(server.endpoint_url) as proxy:

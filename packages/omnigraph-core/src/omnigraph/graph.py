@@ -171,6 +171,7 @@ class Graph:
         Raises:
             InvalidInputError: records that are no rows of the schema, with file and line, up to 100 of them.
             ConstraintError: rows that break a rule of the schema, told the same way.
+            EmbeddingError: the embedder failed to make a vector that records leave out.
             HeadMovedError: the graph moved on while an overwrite was under way.
             NotFoundError: there is no such branch.
         """

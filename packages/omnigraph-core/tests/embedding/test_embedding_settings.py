@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.embedding import EmbedderSettings
-from omnigraph.embedding.settings import Variables
+from omnigraph.embedding.settings import Variables, is_embedder_chosen
 from omnigraph.errors import InvalidInputError
 
 KEY = "sk-hush"
@@ -128,3 +128,28 @@ def test_a_key_that_is_not_set_is_named_with_the_ways_out() -> None:
         settings().key("GEMINI_API_KEY")
     for variable in ("GEMINI_API_KEY", "OMNIGRAPH_EMBED_PROVIDER", "OMNIGRAPH_EMBEDDINGS_MOCK"):
         assert variable in str(caught.value.help)
+
+
+@pytest.mark.parametrize(
+    ("variables", "is_chosen"),
+    [
+        ({}, False),
+        ({"OMNIGRAPH_EMBED_PROVIDER": "openai"}, True),
+        ({"OMNIGRAPH_EMBED_MODEL": "acme/e-1"}, True),
+        ({"OMNIGRAPH_EMBED_BASE_URL": "http://localhost:11434/v1"}, True),
+        ({"OMNIGRAPH_EMBEDDINGS_MOCK": "yes"}, True),
+        ({"OMNIGRAPH_EMBED_PROVIDER": " ", "OMNIGRAPH_EMBEDDINGS_MOCK": "0"}, False),
+        ({"OPENROUTER_API_KEY": KEY, "OPENAI_API_KEY": KEY, "GEMINI_API_KEY": KEY}, False),
+        ({"OMNIGRAPH_EMBED_TIMEOUT_MS": "5"}, False),
+    ],
+)
+def test_an_embedder_is_chosen_by_what_names_it_and_not_by_a_key(variables: dict[str, str], is_chosen: bool) -> None:
+    assert is_embedder_chosen(variables) is is_chosen
+
+
+def test_whether_an_embedder_is_chosen_is_read_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
+    assert is_embedder_chosen()
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "perhaps")
+    with pytest.raises(InvalidInputError, match="OMNIGRAPH_EMBEDDINGS_MOCK"):
+        is_embedder_chosen()

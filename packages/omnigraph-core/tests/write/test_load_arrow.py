@@ -243,12 +243,6 @@ def test_an_edge_without_an_end_is_told_by_row():
         ("Thing", pa.table({"name": ["a"], "colour": [1]}), ("unknown_field", "colour"), "unknown input field"),
         ("Thing", pa.table({"name": ["a"], "src": ["x"]}), ("unknown_field", "src"), "unknown input field"),
         ("Thing", pa.table({"name": ["a"], "texd": [1]}), ("unknown_field", "texd"), 'did you mean "text"?'),
-        (
-            "Film",
-            pa.table({"code": ["a"], "title": ["t"]}),
-            ("missing_required", "face"),
-            "a load does not make it from",
-        ),
         ("Thingy", pa.table({"name": ["a"]}), ("unknown_type", None), 'did you mean "Thing"?'),
         ("node:Likes", pa.table({"name": ["a"]}), ("unknown_type", None), "it is an edge type"),
         ("Memo", pa.table({"text": ["a"]}), ("ambiguous_type", None), '"node:Memo" or "edge:Memo"'),

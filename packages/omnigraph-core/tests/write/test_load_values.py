@@ -302,13 +302,6 @@ def test_a_required_property_must_have_a_value(form, data, message):
     assert loaded.problem.message == message
 
 
-@pytest.mark.parametrize("face", ["", ',"face":null'])
-def test_a_required_vector_that_an_embedder_would_compute_says_so(face):
-    loaded = load(node("Film", f'{{"code":"a","title":"b"{face}}}'))
-    assert loaded.problems == [(1, "missing_required", "face")]
-    assert "a load does not make it from 'title': give the vector" in loaded.problem.message
-
-
 def test_dates_of_python_are_in_utc_when_they_have_no_zone():
     loaded = load([{"type": "Thing", "data": {"name": "a", "time": datetime(2026, 1, 5, 12, tzinfo=UTC)}},
                    {"type": "Thing", "data": {"name": "b", "time": datetime(2026, 1, 5, 12)}}])  # fmt: skip

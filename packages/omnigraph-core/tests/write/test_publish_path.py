@@ -150,6 +150,7 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
             "if_commit": None,
         },
         "tables": [effect(SAW, 1, 0), effect(PERSON, 2, 1)],
+        "writer_id": repository.heart.writer,
     }
 
 

@@ -24,6 +24,9 @@ ATTEMPTS: Final = "OMNIGRAPH_EMBED_RETRY_ATTEMPTS"
 BACKOFF: Final = "OMNIGRAPH_EMBED_RETRY_BACKOFF_MS"
 FORCE_MOCK: Final = "OMNIGRAPH_EMBEDDINGS_MOCK"
 
+CHOICES: Final = (PROVIDER, MODEL, BASE_URL)
+"""What says who is to embed; a key says only that somebody may."""
+
 DEFAULT_PROVIDER: Final = "openai-compatible"
 MOCK_PROVIDER: Final = "mock"
 
@@ -118,6 +121,25 @@ class EmbedderSettings:
         if not re.fullmatch(r"[\x21-\x7e]+", key):
             raise _wrong(name, "holds spaces or characters that a key cannot have", "Set it to the key alone.")
         return key
+
+
+def is_embedder_chosen(environment: Mapping[str, str] | None = None) -> bool:
+    """Whether the environment says who is to embed, by one of ``CHOICES`` or by asking for the mock.
+
+    A search may go to the default embedder without that. A write would send whole columns of texts there, and pay for
+    them, because of a key that is set for another program.
+
+    Raises:
+        InvalidInputError: the variable that asks for the mock has a value that means nothing.
+
+    Example:
+        >>> is_embedder_chosen({"OMNIGRAPH_EMBED_PROVIDER": "openai"}), is_embedder_chosen({"OPENAI_API_KEY": "k"})
+        (True, False)
+    """
+    given = os.environ if environment is None else environment
+    names = (*CHOICES, FORCE_MOCK)
+    known = {name: value.strip() for name in names if (value := given.get(name)) is not None}
+    return _flag(known, FORCE_MOCK) or any(known.get(name) for name in CHOICES)
 
 
 def _wrong(name: str, what: str, help: str) -> InvalidInputError:

@@ -12,7 +12,9 @@ from collections.abc import Callable, Mapping
 from omnigraph.errors import InvalidInputError, NotFoundError
 from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
 from omnigraph.history.commits import Commit
+from omnigraph.history.heartbeats import Heart
 from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.rivals import Rivals
 from omnigraph.history.schemas import GraphSchema, read_schema
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.warm import WarmColumns
@@ -37,6 +39,8 @@ class Repository:
         self.tables = tables
         self.logs = logs
         self.warm = WarmColumns()
+        self.rivals = Rivals()
+        self.heart = Heart(adapter)
         self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
         self._lock = threading.Lock()
         self._newest: dict[str, ManifestLog] = {}

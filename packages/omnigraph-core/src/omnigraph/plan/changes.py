@@ -14,7 +14,7 @@ from omnigraph.query.checked import Assignment, CheckedParameter, Given, Predica
 
 @dataclass(frozen=True, slots=True)
 class Embedding:
-    """A required vector that is left out, to be made from the text of another property of the same node."""
+    """A vector that is left out, to be made from the text of another property of the same node."""
 
     property: str
     dimension: int

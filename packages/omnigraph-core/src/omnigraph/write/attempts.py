@@ -9,13 +9,14 @@ replaces what its caller has seen, so it fails with a conflict instead. A write 
 fails as soon as another one has changed anything. Maintenance moves pins and no rows, so it is nobody's conflict.
 
 Writers of one process pass gates: a small write holds those of its types from its first preparation on, so that it is
-not made for nothing; a large one only while it publishes, and from then on if it has to prepare again.
+not made for nothing; a large one only while it publishes, and from then on if it has to prepare again. Writers of
+several processes that have met stand in line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 
 from omnigraph.errors import BranchReplacedError, ConstraintError, HeadMovedError, StorageCondition, StorageError
@@ -25,6 +26,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.gates import SCHEMA_GATE, GateRoom, gates_of, type_gate
+from omnigraph.write.line import stand_in_line
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.publish import Published, ReadSetMovedError, publish
 from omnigraph.write.read_sets import QUIET
@@ -78,7 +80,8 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
         log=log,
         is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
     )
-    return attempts.run()
+    with repository.heart.beating():
+        return attempts.run()
 
 
 @dataclass(slots=True)
@@ -109,9 +112,7 @@ class _Attempts:
             if published is not None:
                 return published
             self._wait()
-        with self._hold():
-            # Whoever was in front has published meanwhile.
-            self.log = self.repository.newest_known(self.log)
+        with self._hold(), self._in_line():
             while True:
                 published = self._once(nullcontext)
                 if published is not None:
@@ -124,6 +125,23 @@ class _Attempts:
     def _hold(self) -> AbstractContextManager[object]:
         gates = {type_gate(self.log.branch.incarnation, each) for each in self.request.types}
         return self.room.hold(exclusive=gates, shared=[SCHEMA_GATE], seconds=self.request.deadline.seconds_left)
+
+    @contextmanager
+    def _in_line(self) -> Iterator[None]:
+        """Wait for writers of other processes, where there are any; whoever was in front has published meanwhile."""
+        incarnation = self.log.branch.incarnation
+        if not self.repository.rivals.are_near(incarnation):
+            self.log = self.repository.newest_known(self.log)
+            yield
+            return
+        with stand_in_line(self.repository.adapter, incarnation, self.request.deadline) as has_company:
+            if has_company:
+                self.repository.rivals.meet(incarnation)
+            newest = self.repository.newest(self.log.branch.name)
+            _refuse_other_branch(self.log, newest)
+            self.is_void = self.is_void or _is_fenced(newest, self.log.version)
+            self.log = newest
+            yield
 
     def _once(self, hold: Callable[[], AbstractContextManager[object]]) -> Published | None:
         """Prepare once and publish; None when the graph moved on, with what it is now in ``log``."""

@@ -113,7 +113,7 @@ def spill_largest(buffers: Collection[TypeBuffer], limit: int) -> None:
 
 
 class WaitingRows:
-    """Rows in a temporary file that has no name, so nothing is left of it when the process ends."""
+    """Rows in a temporary file of this machine that has no name, so nothing is left of it when the process ends."""
 
     def __init__(self, schema: pa.Schema) -> None:
         # Ids are open, whatever the table says of them.

@@ -41,6 +41,7 @@ from omnigraph.write.load import (
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import read_records
 from omnigraph.write.stage import Incoming
+from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.edge_ids import merge_tuple
 
 RECEIPT_FORMAT: Final = 1
@@ -123,18 +124,24 @@ class BulkTicket:
 
         Raises:
             InvalidInputError: rows that are no rows of the type; nothing to publish was written.
+            EmbeddingError: the embedder of this process failed to make a vector that was left out.
             NotFoundError: the ticket is not for this type.
         """
         problems = ProblemLog()
         with open_adapter(self.uri, options=dict(self.options), verify=False) as adapter:
             tables: TableStorage = LanceTables(adapter)
             buffer: TypeBuffer | None = None
+            unmade = UnmadeRows()
             for typed in read_records({type_name: rows}, self.schema, problems):
                 buffer = buffer or self._buffer(typed.target, tables)
-                if not problems:
+                if not problems and not unmade.take(typed):
                     buffer.add(typed)
                     spill_largest([buffer], SPILL_BYTES)
             problems.raise_invalid()
+            if buffer is not None:
+                for typed in unmade.with_vectors():
+                    buffer.add(typed)
+                    spill_largest([buffer], SPILL_BYTES)
             if buffer is None or not buffer.row_count:
                 raise InvalidInputError(
                     f"There are no rows of {type_name} to write.", help="Leave out writes of nothing."

@@ -1,10 +1,11 @@
 """``load``: from records to one commit.
 
     records ──> TypedRows ──> TypeBuffer ──> NewRows ──> ChangeSet ── validate ──> staged ──> plan ── publish ──> commit
+                    └─ UnmadeRows ─┘ where vectors are left out
 
-Every record is read before anything is judged, so one run tells everything that is wrong; nothing is visible, whatever
-happens, until the one publish at the end. Preparing again after a lost race judges again and reuses the files that are
-written already.
+Every record is read before anything is embedded or judged, so one run tells everything that is wrong; nothing is
+visible, whatever happens, until the one publish at the end. Preparing again after a lost race judges again and reuses
+the files that are written already.
 """
 
 from __future__ import annotations
@@ -31,8 +32,9 @@ from omnigraph.write.deadlines import Deadline
 from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
-from omnigraph.write.records import LoadInput, read_records
+from omnigraph.write.records import LoadInput, TypedRows, read_records
 from omnigraph.write.stage import AttemptFiles, Incoming, StagedChanges, prepare_changes
+from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.edge_ids import merge_tuple
 
 BRIEF_ROWS: Final = 1_000
@@ -75,8 +77,8 @@ class LoadProgress:
     """How far a load is.
 
     Attributes:
-        phase: ``reading``, ``checking`` or ``publishing``.
-        records: how many were read.
+        phase: ``reading``, ``embedding``, ``checking`` or ``publishing``.
+        records: how many were read; in the phase ``embedding``, how many have the vectors that they left out.
     """
 
     phase: str
@@ -154,6 +156,7 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     Raises:
         InvalidInputError: records that are no rows of the schema; every one is told, up to a bound.
         ConstraintError: rows that break a rule of the schema.
+        EmbeddingError: the embedder failed to make a vector that was left out.
         HeadMovedError: the graph moved on under an overwrite, or the schema changed.
         ContentionError: the deadline passed while others kept publishing first.
         BranchReplacedError: the branch was made anew.
@@ -270,16 +273,17 @@ def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[An
 
 
 def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: LoadRequest) -> tuple[Incoming, ...]:
-    """Every record of the input, by type.
+    """Every record of the input, by type, with the vectors that records leave out.
 
     Raises:
         InvalidInputError: with everything that is wrong.
+        EmbeddingError: as ``load``.
     """
     problems = ProblemLog()
     buffers: dict[str, TypeBuffer] = {}
-    records = 0
-    request.report("reading", 0)
-    for typed in read_records(data, snapshot.schema, problems):
+    unmade = UnmadeRows()
+
+    def keep(typed: TypedRows) -> None:
         buffer = buffers.get(typed.target.key)
         if buffer is None:
             buffer = buffers[typed.target.key] = TypeBuffer(
@@ -288,13 +292,23 @@ def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: 
                 repository.tables,
                 waits_for_ids=request.mode is LoadMode.MERGE and merge_tuple(typed.target) is not None,
             )
+        buffer.add(typed)
+        spill_largest(buffers.values(), request.spill_bytes)
+
+    records = 0
+    request.report("reading", 0)
+    for typed in read_records(data, snapshot.schema, problems):
         # Rows of an input that is refused already need not be kept, but go on being read.
-        if not problems:
-            buffer.add(typed)
-            spill_largest(buffers.values(), request.spill_bytes)
+        if not problems and not unmade.take(typed):
+            keep(typed)
         records += typed.rows.num_rows
         request.report("reading", records)
     problems.raise_invalid()
+    embedded = 0
+    for typed in unmade.with_vectors():
+        keep(typed)
+        embedded += typed.rows.num_rows
+        request.report("embedding", embedded)
     return tuple(
         Incoming(
             target=buffer.target,

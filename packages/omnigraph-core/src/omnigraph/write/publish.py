@@ -83,10 +83,10 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
         # This process knows already that the swap would be lost; it may know that the plan is, too.
         check_read_set(repository, plan, log)
     repository.tables.sync_staged([staged for effect in plan.effects for staged in effect.staged])
-    sidecar = write_sidecar(repository.adapter, plan)
+    sidecar = write_sidecar(repository.adapter, plan, writer=repository.heart.writer)
     try:
         reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
-        tables = _commit_tables(repository, plan.effects)
+        tables = _commit_tables(repository, plan)
         reach(failpoints.PUBLISH_TABLES_DURABLE)
         published = _swap(repository, plan, log, tables, deadline)
     except OutcomeUnknownError:
@@ -108,16 +108,20 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
     return published
 
 
-def _commit_tables(repository: Repository, effects: tuple[TableEffect, ...]) -> list[_Moved]:
+def _commit_tables(repository: Repository, plan: PublishPlan) -> list[_Moved]:
     committed = []
-    for effect in effects:
+    for effect in plan.effects:
         base = repository.tables.open_at(effect.pin)
-        committed.append(repository.tables.commit_exact(base, effect.staged))
+        made = repository.tables.commit_exact(base, effect.staged)
+        if made.pin.version != effect.pin.version + 1:
+            # Somebody else committed to this table and has not published it, or never will.
+            repository.rivals.meet(plan.read_set.incarnation)
+        committed.append(made)
         reach(failpoints.PUBLISH_TABLE_COMMITTED)
     repository.tables.sync_committed(committed)
     return [
         _Moved(effect=effect, pin=handle.pin, state=repository.tables.table_state(handle))
-        for effect, handle in zip(effects, committed, strict=True)
+        for effect, handle in zip(plan.effects, committed, strict=True)
     ]
 
 
@@ -133,6 +137,7 @@ def _swap(
         try:
             return _swap_once(repository, plan, log, log.stage(_commit(plan, log), rows))
         except LogConflictError:
+            repository.rivals.meet(plan.read_set.incarnation)
             log, landed = _look(repository, plan)
         if landed is not None:
             return landed

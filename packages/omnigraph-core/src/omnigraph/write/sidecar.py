@@ -18,14 +18,14 @@ RECOVERY_PREFIX: Final = "__recovery"
 _log: Final = logging.getLogger(__name__)
 
 
-def write_sidecar(adapter: StorageAdapter, plan: PublishPlan) -> ObjectKey:
-    """Make a plan durable.
+def write_sidecar(adapter: StorageAdapter, plan: PublishPlan, *, writer: str) -> ObjectKey:
+    """Make a plan durable; ``writer`` is whose heartbeat tells that it is being carried out.
 
     Raises:
         StorageError: it could not be written; no table has moved.
     """
     key = adapter.key(f"{RECOVERY_PREFIX}/{plan.operation_id}.json")
-    adapter.write(key, json.dumps(plan.to_dict(), ensure_ascii=False, indent=1).encode())
+    adapter.write(key, json.dumps(plan.to_dict() | {"writer_id": writer}, ensure_ascii=False, indent=1).encode())
     return key
 
 

@@ -8,13 +8,12 @@ texts. Everything that is wrong is told at once, with the number of the statemen
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.embedding import Purpose
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.lang.types import ValueType
 from omnigraph.plan.changes import (
@@ -28,9 +27,9 @@ from omnigraph.plan.changes import (
     Operation,
     UpdateNodes,
 )
-from omnigraph.plugins import embed_texts
 from omnigraph.query.ast import Operator
-from omnigraph.query.checked import Assignment, Constant, ConstantValue, CurrentTime, Given, ParameterRef, Predicate
+from omnigraph.query.checked import Constant, ConstantValue, CurrentTime, Given, ParameterRef, Predicate
+from omnigraph.write.embedding import embed_documents
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.ids import mint_ulids
 from omnigraph.write.records.reasons import Misfit, Reason
@@ -127,10 +126,44 @@ def bind_mutation(
     """
     binder = _Binder(schema, parameters, now)
     statements = [binder.bind(number, each) for number, each in enumerate(plan.operations, 1)]
+    # Whatever can be known without an embedder is told before one is asked.
     binder.problems.raise_invalid(advice="")
-    return BoundMutation(
-        name=plan.name, schema=schema, statements=tuple(each for each in statements if each is not None)
-    )
+    made = _make_vectors([each for each in statements if isinstance(each, _OpenInsert)])
+    bound = [binder.finish(each, made) if isinstance(each, _OpenInsert) else each for each in statements]
+    binder.problems.raise_invalid(advice="")
+    return BoundMutation(name=plan.name, schema=schema, statements=tuple(each for each in bound if each is not None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OpenInsert:
+    """An insert of which vectors may still be missing.
+
+    Attributes:
+        embeddings: vectors that are to be made of the texts in ``data``.
+    """
+
+    number: int
+    target: TypeTable
+    data: Mapping[str, Any]
+    ends: tuple[str, str]
+    embeddings: tuple[Embedding, ...] = ()
+
+
+_Vectors = Mapping[tuple[str, str, str], Any]
+"""By name of the type, property and text."""
+
+
+def _make_vectors(inserts: Sequence[_OpenInsert]) -> _Vectors:
+    """Every vector that is left out, in one request for each property."""
+    texts: dict[tuple[str, Embedding], dict[str, None]] = {}
+    for insert in inserts:
+        for each in insert.embeddings:
+            texts.setdefault((insert.target.name, each), {})[insert.data[each.source]] = None
+    made = {}
+    for (name, embedding), wanted in texts.items():
+        vectors = embed_documents([*wanted], embedding, type_name=name)
+        made.update({(name, embedding.property, text): each for text, each in zip(wanted, vectors, strict=True)})
+    return made
 
 
 class _Binder:
@@ -142,13 +175,15 @@ class _Binder:
         self._parameters = parameters
         self._now = now
 
-    def bind(self, number: int, operation: Operation) -> BoundStatement | None:
-        """The statement; None when something is wrong with it."""
+    def bind(self, number: int, operation: Operation) -> BoundStatement | _OpenInsert | None:
+        """The statement, or an insert whose vectors are to be made; None when something is wrong with it."""
         match operation:
             case InsertNode():
-                return self._insert(number, self._schema.node(operation.type_name), operation.assignments, operation)
+                found = self._insert(number, self._schema.node(operation.type_name), operation)
+                return found if found is None or found.embeddings else self.finish(found, {})
             case InsertEdge():
-                return self._insert(number, self._schema.edge(operation.type_name), operation.assignments, operation)
+                found = self._insert(number, self._schema.edge(operation.type_name), operation)
+                return None if found is None else self.finish(found, {})
             case UpdateNodes():
                 return self._update(number, self._schema.node(operation.type_name), operation)
             case DeleteNodes():
@@ -160,24 +195,32 @@ class _Binder:
                 target = self._schema.edge(operation.type_name)
                 return DeleteRows(number=number, target=target, condition=self._condition(operation.predicate, target))
 
-    def _insert(
-        self, number: int, target: TypeTable, assignments: tuple[Assignment, ...], operation: InsertNode | InsertEdge
-    ) -> InsertRow | None:
-        data: dict[str, Any] = {each.property: self._value(each.value) for each in assignments}
-        src = dst = ""
+    def _insert(self, number: int, target: TypeTable, operation: InsertNode | InsertEdge) -> _OpenInsert | None:
+        data: dict[str, Any] = dict.fromkeys(operation.unset)
+        data |= {each.property: self._value(each.value) for each in operation.assignments}
         if isinstance(operation, InsertEdge):
             ends = self._value(operation.source), self._value(operation.target)
             for end, value in zip(("from", "to"), ends, strict=True):
                 if not isinstance(value, str) or not value:
                     text = f"{target.name}.{end} is {'null' if value is None else 'empty'}: give the id of a node"
                     self._refuse(number, target, Misfit(Reason.MISSING_REQUIRED, text, name=end))
-            src, dst = (each if isinstance(each, str) else "" for each in ends)
-        elif not self.problems:
-            data |= self._embedded(number, target, operation.embeddings, data)
+            return _OpenInsert(number=number, target=target, data=data, ends=(str(ends[0]), str(ends[1])))
+        for each in operation.embeddings:
+            if not isinstance(data.get(each.source), str):
+                text = f"{target.name}.{each.property} is made from '{each.source}', which is null"
+                self._refuse(number, target, Misfit(Reason.MISSING_REQUIRED, text, name=each.property))
+                return None
+        return _OpenInsert(number=number, target=target, data=data, ends=("", ""), embeddings=operation.embeddings)
+
+    def finish(self, insert: _OpenInsert, vectors: _Vectors) -> InsertRow | None:
+        """The row of an insert, with its vectors and its id; None when something is wrong with it."""
+        number, target = insert.number, insert.target
+        made = {
+            each.property: vectors[target.name, each.property, insert.data[each.source]] for each in insert.embeddings
+        }
         rows = TypeRows(target)
-        misfits = rows.add(data, src, dst, number)
-        for each in misfits or ():
-            self._refuse(number, target, each)
+        for misfit in rows.add({**insert.data, **made}, *insert.ends, number) or ():
+            self._refuse(number, target, misfit)
         if self.problems:
             return None
         (typed,) = rows.finish(self.problems, None)
@@ -186,23 +229,6 @@ class _Binder:
         if is_fresh:
             row = row.set_column(0, target.schema.field(0), mint_ulids(1))
         return InsertRow(number=number, target=target, row=row, is_fresh=is_fresh)
-
-    def _embedded(
-        self, number: int, target: TypeTable, embeddings: tuple[Embedding, ...], data: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        """Vectors that are left out, made of the texts of their sources."""
-        made: dict[str, Any] = {}
-        for each in embeddings:
-            text = data.get(each.source)
-            if not isinstance(text, str):
-                problem = f"{target.name}.{each.property} is made from '{each.source}', which is null"
-                self._refuse(number, target, Misfit(Reason.MISSING_REQUIRED, problem, name=each.property))
-                continue
-            (vector,) = embed_texts(
-                [text], dimension=each.dimension, recorded_model=each.model, purpose=Purpose.DOCUMENT
-            )
-            made[each.property] = vector
-        return made
 
     def _update(self, number: int, target: TypeTable, operation: UpdateNodes) -> UpdateRows | None:
         rows = TypeRows(target)

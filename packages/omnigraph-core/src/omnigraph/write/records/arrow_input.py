@@ -19,10 +19,12 @@ from omnigraph.errors import InvalidInputError
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.plan.changes import Embedding
+from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.columns import FittedColumn, Misfits, fit_column
 from omnigraph.write.records.envelopes import EnvelopeReader
-from omnigraph.write.records.numpy_views import Lines, true_rows
+from omnigraph.write.records.numpy_views import Lines, Mask, true_rows
 from omnigraph.write.records.reasons import Misfit, Reason
 from omnigraph.write.records.sources import ArrowSource
 from omnigraph.write.records.typed_rows import (
@@ -32,7 +34,9 @@ from omnigraph.write.records.typed_rows import (
     check_given_ids,
     describe,
     missing_text,
+    only_true,
     report_faults,
+    vector_bytes,
 )
 from omnigraph.write.records.values import shown
 
@@ -59,7 +63,7 @@ def read_arrow(
         if layout is None:
             continue
         ordinal = 1
-        for batch in _cut_batches(reader, name, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes):
+        for batch in _cut_batches(reader, layout, name, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes):
             try:
                 rows = _read_batch(layout, batch, ordinal, problems)
             except Misfit as misfit:
@@ -105,9 +109,10 @@ def _open_stream(name: str, data: Any) -> pa.RecordBatchReader:
 
 
 def _cut_batches(
-    reader: pa.RecordBatchReader, name: str, *, chunk_rows: int, chunk_bytes: int
+    reader: pa.RecordBatchReader, layout: _Layout, name: str, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[pa.RecordBatch]:
     is_empty = True
+    added_bytes = vector_bytes(layout.target, [column for column, place in layout.places.items() if place is None])
     while True:
         try:
             batch = reader.read_next_batch()
@@ -115,7 +120,7 @@ def _cut_batches(
             break
         except pa.ArrowException as error:
             raise InvalidInputError(f"The Arrow data of {name} cannot be read: {error}.") from error
-        row_bytes = batch.nbytes // max(1, batch.num_rows) + 1
+        row_bytes = batch.nbytes // max(1, batch.num_rows) + added_bytes + 1
         step = max(1, min(chunk_rows, chunk_bytes // row_bytes))
         is_empty = is_empty and not batch.num_rows
         for start in range(0, batch.num_rows, step):
@@ -132,10 +137,15 @@ def _cut_batches(
 
 @dataclass(frozen=True, slots=True)
 class _Layout:
-    """Where the columns of a type stand in the batches of a stream; None where they do not."""
+    """Where the columns of a type stand in the batches of a stream; None where they do not.
+
+    Attributes:
+        unmade: the vectors among the latter that can be made from a column that is there.
+    """
 
     target: TypeTable
     places: dict[str, int | None]
+    unmade: tuple[Embedding, ...]
 
 
 def _lay_out(target: TypeTable, given: pa.Schema, problems: ProblemLog) -> _Layout | None:
@@ -159,13 +169,20 @@ def _lay_out(target: TypeTable, given: pa.Schema, problems: ProblemLog) -> _Layo
         if name not in places:
             places[name] = given.names.index(name) if name in given.names else None
     found += [_unknown(target, name) for name in dict.fromkeys(given.names) if name not in known]
+    unmade = {
+        name: each
+        for name, each in optional_vectors(target).items()
+        # A source that must be there and is not is told by itself.
+        if places[name] is None
+        and (places[each.source] is not None or not target.type.by_name[each.source].type.is_nullable)
+    }
     for owned in target.type.properties:
-        if places[owned.name] is None and not owned.type.is_nullable:
+        if places[owned.name] is None and not owned.type.is_nullable and owned.name not in unmade:
             text = missing_text(target, owned, is_null=False)
             found.append(Misfit(Reason.MISSING_REQUIRED, text, name=owned.name))
     for misfit in found:
         problems.add(_column_problem(target, misfit))
-    return None if found else _Layout(target, places)
+    return None if found else _Layout(target, places, tuple(unmade.values()))
 
 
 def _unknown(target: TypeTable, name: str) -> Misfit:
@@ -199,17 +216,22 @@ def _read_batch(layout: _Layout, batch: pa.RecordBatch, ordinal: int, problems: 
             raise Misfit(misfit.reason, describe(target, name, misfit.text), name=name) from None
         columns[name] = fitted.values
         faults += _faults_of(target, name, fitted)
+    unmade: dict[str, Mask] = {}
+    for each in layout.unmade:
+        unmade[each.property] = columns[each.source].is_valid().to_numpy(zero_copy_only=False)
+        faults += _faults_of_unmade(target, each, unmade[each.property], faults)
     if faults:
         # Ids come of keys, so rows that are wrong go first.
         report_faults(faults, problems, target=target, lines=lines, source=None)
-        columns, lines = _keep_good(columns, lines, faults)
+        columns, unmade, lines = _keep_good(columns, unmade, lines, faults)
     columns["id"], faults = check_given_ids(target, columns, columns["id"])
     if faults:
         report_faults(faults, problems, target=target, lines=lines, source=None)
-        columns, lines = _keep_good(columns, lines, faults)
+        columns, unmade, lines = _keep_good(columns, unmade, lines, faults)
     if not len(lines) and batch.num_rows:
         return None
-    return TypedRows(target=target, rows=batch_of(target, columns), lines=lines, source=None)
+    rows = batch_of(target, columns)
+    return TypedRows(target=target, rows=rows, lines=lines, source=None, unmade=only_true(unmade))
 
 
 def _faults_of(target: TypeTable, name: str, fitted: FittedColumn) -> list[Fault]:
@@ -224,11 +246,29 @@ def _faults_of(target: TypeTable, name: str, fitted: FittedColumn) -> list[Fault
     return found
 
 
+def _faults_of_unmade(target: TypeTable, of: Embedding, has_text: Mask, found: list[Fault]) -> list[Fault]:
+    """The rows whose vector is required and has no text to be made from."""
+    owned = target.type.by_name[of.property]
+    if owned.type.is_nullable or has_text.all():
+        return []
+    text = missing_text(target, owned, is_null=False)
+    # A text that does not fit may have become null; it is told already.
+    told = [row for each in found if each.property == of.source for row in each.rows]
+    rows = np.setdiff1d(np.flatnonzero(~has_text), told)
+    return [Fault(rows, Reason.MISSING_REQUIRED, lambda _: text, of.property)]
+
+
 def _fault(target: TypeTable, name: str, misfits: Misfits) -> Fault:
     return Fault(misfits.rows, misfits.reason, lambda row: describe(target, name, misfits.tell(row)), name)
 
 
-def _keep_good(columns: dict[str, pa.Array], lines: Lines, faults: list[Fault]) -> tuple[dict[str, pa.Array], Lines]:
+def _keep_good(
+    columns: dict[str, pa.Array], unmade: dict[str, Mask], lines: Lines, faults: list[Fault]
+) -> tuple[dict[str, pa.Array], dict[str, Mask], Lines]:
     good = np.delete(np.arange(len(lines)), np.unique(np.concatenate([each.rows for each in faults])))
     chosen = pa.array(good)
-    return {name: values.take(chosen) for name, values in columns.items()}, lines[good]
+    return (
+        {name: values.take(chosen) for name, values in columns.items()},
+        {name: mask[good] for name, mask in unmade.items()},
+        lines[good],
+    )

@@ -20,17 +20,20 @@ import pyarrow.json as pa_json
 from omnigraph.history.schemas import TypeTable
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.tables.arrow_schema import arrow_type
+from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.records.columns import fit_column
 from omnigraph.write.records.envelopes import EnvelopeReader
 from omnigraph.write.records.ndjson import Piece, is_skipped
-from omnigraph.write.records.numpy_views import Lines, raw_values
+from omnigraph.write.records.numpy_views import Lines, Mask, raw_values
 from omnigraph.write.records.reasons import Misfit
-from omnigraph.write.records.typed_rows import TypedRows, batch_of, check_given_ids
+from omnigraph.write.records.typed_rows import TypedRows, batch_of, check_given_ids, only_true
 from omnigraph.write.records.values import BLOB_PREFIX, decode_base64
 
 _HEAD: Final = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([^"\\\n]*)"')
 _ESCAPED_LETTERS: Final = re.compile(rb"\\u00(?:6[149]|74)")
 """The letters of "id" and "data" as escapes, which nobody writes."""
+_ESCAPED_NAME: Final = re.compile(rb"(?i)\\u00(?:3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])")
+"""What names of properties are made of, as escapes."""
 _NEGATIVE_ZERO: Final = np.int64(-(2**63))
 
 _JSON_TYPES: Final = {
@@ -58,6 +61,16 @@ class Block:
     def numbered(self) -> Iterator[tuple[int, bytes]]:
         """Each line with its number."""
         return zip(self.lines.tolist(), self.text.split(b"\n"), strict=True)
+
+    def cut(self, at_most: int) -> Iterator[Block]:
+        """The same lines in blocks of at most so many."""
+        if len(self.lines) <= at_most:
+            yield self
+            return
+        texts = self.text.split(b"\n")
+        for start in range(0, len(texts), at_most):
+            part = slice(start, start + at_most)
+            yield Block(self.target, b"\n".join(texts[part]), self.lines[part])
 
 
 def group_lines(piece: Piece, envelopes: EnvelopeReader) -> list[Block] | None:
@@ -118,13 +131,14 @@ def read_block(block: Block, source: str | None) -> TypedRows | None:
         return None
     if table.num_rows != len(block.lines):
         return None
-    columns = _take_columns(target, table, text)
-    if columns is None:
+    taken = _take_columns(target, table, text)
+    if taken is None:
         return None
+    columns, unmade = taken
     columns["id"], faults = check_given_ids(target, columns, columns["id"])
     if faults:
         return None
-    return TypedRows(target=target, rows=batch_of(target, columns), lines=block.lines, source=source)
+    return TypedRows(target=target, rows=batch_of(target, columns), lines=block.lines, source=source, unmade=unmade)
 
 
 def _is_one_record_per_line(text: bytes, count: int) -> bool:
@@ -160,8 +174,13 @@ def _json_type(of: ValueType) -> pa.DataType:
     return pa.list_(scalar) if of.is_list else scalar
 
 
-def _take_columns(target: TypeTable, table: pa.Table, text: bytes) -> dict[str, pa.Array] | None:
-    """The columns of the type, ``id`` as it was given; None when a value must be looked at by itself."""
+def _take_columns(
+    target: TypeTable, table: pa.Table, text: bytes
+) -> tuple[dict[str, pa.Array], dict[str, Mask]] | None:
+    """The columns of the type, ``id`` as it was given, and by property the rows whose vector can be made.
+
+    None when a value must be looked at by itself.
+    """
     data = table["data"].combine_chunks()
     given = dict(zip((each.name for each in data.type), data.flatten(), strict=True))
     # Arrow does not tell null from nothing; for these two members we do.
@@ -174,15 +193,40 @@ def _take_columns(target: TypeTable, table: pa.Table, text: bytes) -> dict[str, 
         columns |= {"src": table["from"].combine_chunks(), "dst": table["to"].combine_chunks()}
         if columns["src"].null_count or columns["dst"].null_count:
             return None
+    unmade: dict[str, Mask] = {}
+    optional = optional_vectors(target)
     for owned in target.type.properties:
         values = given[owned.name]
-        if values.null_count and not owned.type.is_nullable:
+        missing = values.null_count
+        if missing and owned.name in optional:
+            left_out = _left_out(owned.name, values, text)
+            if left_out is None:
+                return None
+            unmade[owned.name] = left_out & given[optional[owned.name].source].is_valid().to_numpy(zero_copy_only=False)
+            missing -= np.count_nonzero(unmade[owned.name])
+        if missing and not owned.type.is_nullable:
             return None
         fitted = _fit(values, target.schema.field(owned.name).type, owned.type)
         if fitted is None:
             return None
         columns[owned.name] = fitted
-    return columns
+    return columns, only_true(unmade)
+
+
+def _left_out(name: str, values: pa.Array, text: bytes) -> Mask | None:
+    """Which rows do not have the property at all: Arrow gives null for them too. None when that is not to be seen."""
+    if b"\\u00" in text and _ESCAPED_NAME.search(text):
+        return None
+    is_null: Mask = values.is_null().to_numpy(zero_copy_only=False)
+    # Quotes within texts are escaped, so this is found in no text.
+    null_member = re.compile(rb'"%b"\s*:\s*null' % name.encode())
+    count = len(null_member.findall(text))
+    if not count:
+        return is_null
+    if count == values.null_count:
+        return np.zeros_like(is_null)
+    says_null: Mask = np.array([null_member.search(line) is not None for line in text.split(b"\n")])
+    return is_null & ~says_null
 
 
 def _may_say_null(name: bytes, text: bytes) -> bool:

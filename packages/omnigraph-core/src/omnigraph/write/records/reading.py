@@ -22,7 +22,7 @@ from omnigraph.write.records.ndjson import cut_pieces, decode_line
 from omnigraph.write.records.reasons import Misfit
 from omnigraph.write.records.row_reader import RowReader
 from omnigraph.write.records.sources import ArrowSource, LoadInput, RecordSource, TextSource, open_source
-from omnigraph.write.records.typed_rows import TypedRows
+from omnigraph.write.records.typed_rows import TypedRows, rows_within
 
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 * 1024 * 1024
@@ -62,27 +62,28 @@ def read_records(
     if isinstance(source, RecordSource):
         batches = _read_objects(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
     else:
-        batches = _read_text(source, schema, problems, piece_bytes=min(_PIECE_BYTES, chunk_bytes))
+        batches = _read_text(source, schema, problems, chunk_bytes=chunk_bytes)
     for rows in batches:
         yield from rows.cut(chunk_rows)
 
 
 def _read_text(
-    source: TextSource, schema: GraphSchema, problems: ProblemLog, *, piece_bytes: int
+    source: TextSource, schema: GraphSchema, problems: ProblemLog, *, chunk_bytes: int
 ) -> Iterator[TypedRows]:
     envelopes = EnvelopeReader(schema)
-    reader = RowReader(schema, problems, source.name)
-    for piece in cut_pieces(source, piece_bytes=piece_bytes):
+    reader = RowReader(schema, problems, source.name, batch_bytes=chunk_bytes)
+    for piece in cut_pieces(source, piece_bytes=min(_PIECE_BYTES, chunk_bytes)):
         blocks = group_lines(piece, envelopes)
         if blocks is None:
             yield from _read_lines(piece.lines(), reader)
             continue
         for block in blocks:
-            rows = read_block(block, source.name)
-            if rows is None:
-                yield from _read_lines(block.numbered(), reader)
-            else:
-                yield rows
+            for part in block.cut(rows_within(block.target, chunk_bytes)):
+                rows = read_block(part, source.name)
+                if rows is None:
+                    yield from _read_lines(part.numbered(), reader)
+                else:
+                    yield rows
 
 
 def _read_lines(lines: Iterator[tuple[int, bytes]], reader: RowReader) -> Iterator[TypedRows]:
@@ -99,7 +100,7 @@ def _read_lines(lines: Iterator[tuple[int, bytes]], reader: RowReader) -> Iterat
 def _read_objects(
     source: RecordSource, schema: GraphSchema, problems: ProblemLog, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[TypedRows]:
-    reader = RowReader(schema, problems, None)
+    reader = RowReader(schema, problems, None, batch_bytes=chunk_bytes)
     held_bytes = 0
     for ordinal, record in enumerate(source.records, 1):
         reader.add(record, ordinal)

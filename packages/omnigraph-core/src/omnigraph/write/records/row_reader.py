@@ -16,8 +16,10 @@ from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.lang.diagnostics import closest, listed
 from omnigraph.lang.types import Scalar
 from omnigraph.schema import Property
+from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.envelopes import EnvelopeReader, read_id
+from omnigraph.write.records.numpy_views import Mask
 from omnigraph.write.records.reasons import Misfit, Reason
 from omnigraph.write.records.typed_rows import (
     TypedRows,
@@ -25,7 +27,9 @@ from omnigraph.write.records.typed_rows import (
     check_given_ids,
     describe,
     missing_text,
+    only_true,
     report_faults,
+    rows_within,
 )
 from omnigraph.write.records.values import converter_of, shown
 
@@ -35,10 +39,14 @@ _STORAGE: Final = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
 
 
 class RowReader:
-    """Gathers the rows of records until they are asked for. Not shared between threads."""
+    """Gathers the rows of records until they are asked for. Not shared between threads.
 
-    def __init__(self, schema: GraphSchema, problems: ProblemLog, source: str | None) -> None:
+    ``batch_bytes`` is what the vectors of one batch may take, whether they are given or not.
+    """
+
+    def __init__(self, schema: GraphSchema, problems: ProblemLog, source: str | None, *, batch_bytes: int) -> None:
         self.row_count = 0
+        self._batch_bytes = batch_bytes
         self._envelopes = EnvelopeReader(schema)
         self._problems = problems
         self._source = source
@@ -79,7 +87,7 @@ class RowReader:
         types, self._types, self.row_count = self._types, {}, 0
         for rows in types.values():
             if rows.lines:
-                yield from rows.finish(self._problems, self._source)
+                yield from rows.finish(self._problems, self._source, batch_bytes=self._batch_bytes)
 
 
 class TypeRows:
@@ -93,9 +101,11 @@ class TypeRows:
         self.target = target
         self.lines: list[int] = []
         self._rows: list[list[Any]] = []
+        sources = {name: target.type.by_name[each.source] for name, each in optional_vectors(target).items()}
+        self._unmade: dict[str, list[int]] = {name: [] for name in sources}
         self._known = {"id", *target.type.by_name}
         self._properties = [
-            (name, converter_of(owned.type), owned)
+            (name, converter_of(owned.type), owned.type.is_nullable, sources.get(name))
             for name in target.schema.names
             if (owned := target.type.by_name.get(name)) is not None
         ]
@@ -111,39 +121,60 @@ class TypeRows:
                 row[0] = read_id(data["id"])
             except Misfit as misfit:
                 misfits.append(self._wrong("id", misfit))
-        for name, convert, owned in self._properties:
+        for name, convert, is_nullable, source in self._properties:
             value = data.get(name)
             if value is not None:
                 try:
                     row.append(convert(value))
                 except Misfit as misfit:
                     misfits.append(self._wrong(name, misfit))
-            elif owned.type.is_nullable:
+            elif source is not None and name not in data and _has_text(data, source):
+                row.append(None)
+                self._unmade[name].append(len(self._rows))
+            elif is_nullable:
                 row.append(None)
             else:
-                misfits.append(self._missing(owned, is_null=name in data))
+                misfits.append(self._missing(name, is_null=name in data))
         if misfits:
+            for rows in self._unmade.values():
+                if rows and rows[-1] == len(self._rows):
+                    rows.pop()
             return misfits
         self._rows.append(row)
         self.lines.append(line)
         return None
 
-    def finish(self, problems: ProblemLog, source: str | None) -> Iterator[TypedRows]:
-        """The rows as Arrow, without those whose id is not the one that their key makes."""
+    def finish(
+        self, problems: ProblemLog, source: str | None, *, batch_bytes: int | None = None
+    ) -> Iterator[TypedRows]:
+        """The rows as Arrow, without those whose id is not the one that their key makes.
+
+        They come in batches whose vectors, given or not, take at most ``batch_bytes``; None for a single batch.
+        """
+        step = (len(self.lines) or 1) if batch_bytes is None else rows_within(self.target, batch_bytes)
+        unmade = {name: np.isin(np.arange(len(self.lines)), rows) for name, rows in self._unmade.items() if rows}
+        for start in range(0, len(self.lines), step):
+            part = slice(start, start + step)
+            yield from self._finish_part(part, {name: mask[part] for name, mask in unmade.items()}, problems, source)
+
+    def _finish_part(
+        self, part: slice, unmade: Mapping[str, Mask], problems: ProblemLog, source: str | None
+    ) -> Iterator[TypedRows]:
         names = self.target.schema.names
         columns = {
             name: self._column(list(values), name)
-            for name, values in zip(names, zip(*self._rows, strict=True), strict=True)
+            for name, values in zip(names, zip(*self._rows[part], strict=True), strict=True)
         }
-        lines = np.array(self.lines, dtype=np.int64)
+        lines = np.array(self.lines[part], dtype=np.int64)
         columns["id"], faults = check_given_ids(self.target, columns, columns["id"])
         rows = batch_of(self.target, columns)
         if faults:
             report_faults(faults, problems, target=self.target, lines=lines, source=source)
             good = np.delete(np.arange(len(lines)), np.concatenate([each.rows for each in faults]))
             rows, lines = rows.take(pa.array(good)), lines[good]
+            unmade = {name: mask[good] for name, mask in unmade.items()}
         if rows.num_rows:
-            yield TypedRows(target=self.target, rows=rows, lines=lines, source=source)
+            yield TypedRows(target=self.target, rows=rows, lines=lines, source=source, unmade=only_true(unmade))
 
     def value(self, name: str, value: Any) -> pa.Array:
         """One value of a property, as a column of one row.
@@ -151,10 +182,10 @@ class TypeRows:
         Raises:
             Misfit: the property cannot hold it.
         """
-        _, convert, owned = next(each for each in self._properties if each[0] == name)
+        _, convert, is_nullable, _ = next(each for each in self._properties if each[0] == name)
         if value is None:
-            if not owned.type.is_nullable:
-                raise self._missing(owned, is_null=True)
+            if not is_nullable:
+                raise self._missing(name, is_null=True)
             return self._column([None], name)
         try:
             return self._column([convert(value)], name)
@@ -183,5 +214,11 @@ class TypeRows:
     def _wrong(self, name: str, value: Misfit) -> Misfit:
         return Misfit(value.reason, describe(self.target, name, value.text), name=name)
 
-    def _missing(self, owned: Property, *, is_null: bool) -> Misfit:
-        return Misfit(Reason.MISSING_REQUIRED, missing_text(self.target, owned, is_null=is_null), name=owned.name)
+    def _missing(self, name: str, *, is_null: bool) -> Misfit:
+        text = missing_text(self.target, self.target.type.by_name[name], is_null=is_null)
+        return Misfit(Reason.MISSING_REQUIRED, text, name=name)
+
+
+def _has_text(data: Mapping[str, Any], source: Property) -> bool:
+    # A source that must be there and is not is told by itself.
+    return data.get(source.name) is not None or not source.type.is_nullable

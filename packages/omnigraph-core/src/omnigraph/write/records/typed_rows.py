@@ -1,13 +1,14 @@
 """``TypedRows``: rows of one type in the logical Arrow schema of their table, each with the place it came from.
 
-Every reader of input ends here: text, Python records and Arrow data. What is left to do for a row is to mint the id of
-a node without a key or of an edge, to judge the rules of the schema, and to write.
+Every reader of input ends here: text, Python records and Arrow data. What is left to do for a row is to make the
+vectors that it leaves out, to mint the id of a node without a key or of an edge, to judge the rules of the schema, and
+to write.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +16,10 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.schema import Property
+from omnigraph.write.embedding import no_embedder, optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.ids import derive_ids
-from omnigraph.write.records.numpy_views import Lines, Rows, true_rows
+from omnigraph.write.records.numpy_views import Lines, Mask, Rows, true_rows
 from omnigraph.write.records.reasons import Reason
 from omnigraph.write.records.values import shown
 
@@ -30,12 +32,15 @@ class TypedRows:
         rows: exactly the columns of ``target.schema``; ``id`` is null where it is to be minted.
         lines: per row its 1-based line in a text, or its 1-based ordinal in an input without lines.
         source: the name of the file, or None.
+        unmade: by property, the rows whose vector is left out and can be made from a text of the row; it is null yet.
+            Only properties with such rows are here.
     """
 
     target: TypeTable
     rows: pa.RecordBatch
     lines: Lines
     source: str | None
+    unmade: Mapping[str, Mask] = field(default_factory=dict)
 
     def cut(self, at_most: int) -> Iterator[TypedRows]:
         """The same rows in batches of at most so many; nothing is copied."""
@@ -43,12 +48,30 @@ class TypedRows:
             yield self
             return
         for start in range(0, self.rows.num_rows, at_most):
+            part = slice(start, start + at_most)
             yield TypedRows(
                 target=self.target,
                 rows=self.rows.slice(start, at_most),
-                lines=self.lines[start : start + at_most],
+                lines=self.lines[part],
                 source=self.source,
+                unmade=only_true({name: mask[part] for name, mask in self.unmade.items()}),
             )
+
+
+def only_true(masks: Mapping[str, Mask]) -> dict[str, Mask]:
+    """The masks that are true for a row at least."""
+    return {name: mask for name, mask in masks.items() if mask.any()}
+
+
+def rows_within(target: TypeTable, limit: int) -> int:
+    """How many rows of a type have no more than so many bytes of vectors, at least 1: null takes the space of one."""
+    return max(1, limit // max(1, vector_bytes(target, target.schema.names)))
+
+
+def vector_bytes(target: TypeTable, columns: Iterable[str]) -> int:
+    """What the vectors among these columns take in each row."""
+    types = (target.schema.field(name).type for name in columns)
+    return sum(each.list_size * 4 for each in types if pa.types.is_fixed_size_list(each))
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,13 +143,18 @@ def report_faults(
 
 
 def missing_text(target: TypeTable, owned: Property, *, is_null: bool) -> str:
-    """What to say of a required property without a value."""
+    """What to say of a required property without a value: null, or left out and not to be made from a text."""
     text = f"non-nullable property '{owned.name}' of {target.name} is null"
     if not is_null:
         text = f"missing required property '{owned.name}' of {target.name}"
-    if owned.embed is not None:
-        text += f"; a load does not make it from '{owned.embed.source}': give the vector"
-    return text
+    if owned.embed is None:
+        return text
+    source = owned.embed.source
+    if is_null:
+        return f"{text}; give the vector, or leave it out to have it made from '{source}'"
+    if owned.name not in optional_vectors(target):
+        return f"{text}; {no_embedder(source)}"
+    return f"{text}, and '{source}', which it is made from, has no text; give one of the two"
 
 
 def describe(target: TypeTable, name: str, text: str) -> str:

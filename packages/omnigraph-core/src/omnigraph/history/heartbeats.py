@@ -1,0 +1,130 @@
+"""Heartbeats: a writer that takes long shows that it lives, so that whoever would clean up after it waits.
+
+    __heartbeats/<writer>.json    put again every few seconds by its only owner, while it has a write under way
+
+A sidecar names its writer. Whoever finds one that lies there watches: if neither the sidecar went away nor the
+heartbeat changed for the whole of a time that the *observer* measures, the writer counts as dead. No clock of another
+machine is read, and nothing about safety rests on the verdict: a writer that was only stopped finds, when it goes on,
+that its commit was made for it or that its swap is lost.
+
+A write that takes less than a beat puts no heartbeat, so small writes cost nothing more. Data writers wait for nobody.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Final
+
+from omnigraph.errors import StorageError
+from omnigraph.history.ulids import new_ulid
+from omnigraph.storage import ObjectKey, StorageAdapter
+
+HEARTBEAT_PREFIX: Final = "__heartbeats"
+
+BEAT_SECONDS: Final = 5.0
+"""How often a writer shows that it lives."""
+
+DEAD_AFTER_SECONDS: Final = 4 * BEAT_SECONDS
+"""How long an observer sees nothing before a writer counts as dead."""
+
+_log: Final = logging.getLogger(__name__)
+
+
+class Heart:
+    """The heartbeat of one open graph: beats while a write is under way, however many there are at once.
+
+    Attributes:
+        writer: the name by which sidecars tell whose they are.
+    """
+
+    def __init__(self, adapter: StorageAdapter, *, beat_seconds: float = BEAT_SECONDS) -> None:
+        self.writer = new_ulid()
+        self._adapter = adapter
+        self._beat_seconds = beat_seconds
+        self._lock = threading.Condition()
+        self._writes = 0
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def beating(self) -> Iterator[None]:
+        """Beat during the block, if it takes longer than a beat."""
+        with self._lock:
+            self._writes += 1
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._beat, name="omnigraph-heartbeat", daemon=True)
+                self._thread.start()
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._writes -= 1
+                self._lock.notify_all()
+
+    def _beat(self) -> None:
+        """Put the object every beat until no write is under way, then take it away; without a write for a beat, end."""
+        key = heartbeat_key(self._adapter, self.writer)
+        beats = 0
+        while True:
+            with self._lock:
+                is_idle = self._lock.wait_for(lambda: self._writes == 0, self._beat_seconds)
+                if is_idle and not self._lock.wait_for(lambda: self._writes > 0, self._beat_seconds):
+                    # Under the lock, so that a write that begins now starts another thread.
+                    self._thread = None
+                    break
+                if is_idle:
+                    continue
+            beats += 1
+            self._put(key, beats)
+        if beats:
+            self._take_away(key)
+
+    def _put(self, key: ObjectKey, beats: int) -> None:
+        try:
+            self._adapter.write(key, json.dumps({"writer": self.writer, "beat": beats, "pid": os.getpid()}).encode())
+        except StorageError as error:
+            _log.debug("A heartbeat could not be put: %s", error)
+
+    def _take_away(self, key: ObjectKey) -> None:
+        try:
+            self._adapter.delete(key)
+        except StorageError as error:
+            _log.debug("A heartbeat could not be taken away: %s", error)
+
+
+def heartbeat_key(adapter: StorageAdapter, writer: str) -> ObjectKey:
+    """The object that a writer puts."""
+    return adapter.key(f"{HEARTBEAT_PREFIX}/{writer}.json")
+
+
+@dataclass(slots=True)
+class Observer:
+    """Judges writers by what one process sees of them. Not shared between threads.
+
+    Attributes:
+        dead_after_seconds: how long nothing may change.
+    """
+
+    adapter: StorageAdapter
+    dead_after_seconds: float = DEAD_AFTER_SECONDS
+    now: Callable[[], float] = time.monotonic
+    _seen: dict[str, tuple[bytes | None, float]] = field(default_factory=dict)
+
+    def is_dead(self, writer: str) -> bool:
+        """Look once: whether the heartbeat was the same, or missing, at every look for long enough.
+
+        Raises:
+            StorageError: it could not be looked for.
+        """
+        beat = self.adapter.read_if_exists(heartbeat_key(self.adapter, writer))
+        before = self._seen.get(writer)
+        if before is None or before[0] != beat:
+            self._seen[writer] = beat, self.now()
+            return False
+        return self.now() - before[1] >= self.dead_after_seconds

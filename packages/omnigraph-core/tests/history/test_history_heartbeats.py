@@ -1,0 +1,124 @@
+"""Heartbeats: who takes long shows it, who does not costs nothing, and an observer believes its own clock only."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+
+from omnigraph.history.heartbeats import HEARTBEAT_PREFIX, Heart, Observer, heartbeat_key
+from omnigraph.storage import StorageAdapter, parse_uri
+from omnigraph.storage.memory import MemoryAdapter
+
+BEAT = 0.01
+
+
+def new_adapter() -> MemoryAdapter:
+    return MemoryAdapter(parse_uri(f"memory://hearts-{secrets.token_hex(6)}"))
+
+
+def beats(adapter: StorageAdapter, heart: Heart) -> int:
+    data = adapter.read_if_exists(heartbeat_key(adapter, heart.writer))
+    return 0 if data is None else json.loads(data)["beat"]
+
+
+def wait_until(is_so) -> None:
+    give_up = time.monotonic() + 10
+    while not is_so():
+        assert time.monotonic() < give_up
+        time.sleep(0.001)
+
+
+def test_a_write_that_takes_less_than_a_beat_puts_nothing():
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=30)
+    for _ in range(5):
+        with heart.beating():
+            pass
+    assert list(adapter.list(adapter.key(HEARTBEAT_PREFIX))) == []
+
+
+def test_a_long_write_beats_until_it_is_over():
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=BEAT)
+    with heart.beating():
+        wait_until(lambda: beats(adapter, heart) >= 3)
+    wait_until(lambda: beats(adapter, heart) == 0)
+
+
+def test_writes_of_several_threads_have_one_heart():
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=BEAT)
+    with heart.beating():
+        with heart.beating():
+            wait_until(lambda: beats(adapter, heart) >= 1)
+        so_far = beats(adapter, heart)
+        wait_until(lambda: beats(adapter, heart) > so_far)
+    wait_until(lambda: beats(adapter, heart) == 0)
+
+
+def test_a_heart_beats_again_after_a_rest():
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=BEAT)
+    for _ in range(2):
+        with heart.beating():
+            wait_until(lambda: beats(adapter, heart) >= 1)
+        wait_until(lambda: heart._thread is None)
+
+
+def test_a_store_that_fails_does_not_disturb_the_write():
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=BEAT)
+    adapter.close()
+
+    class Refusing(MemoryAdapter):
+        def _write(self, key, data):
+            raise OSError("no space")
+
+    heart._adapter = Refusing(adapter.root)
+    with heart.beating():
+        time.sleep(5 * BEAT)
+
+
+class Clock:
+    """Seconds that pass when a test says so."""
+
+    def __init__(self) -> None:
+        self.seconds = 0.0
+
+    def __call__(self) -> float:
+        return self.seconds
+
+
+def test_a_writer_is_dead_when_its_heartbeat_stays_the_same_for_long_enough():
+    adapter, clock = new_adapter(), Clock()
+    observer = Observer(adapter, dead_after_seconds=20, now=clock)
+    key = heartbeat_key(adapter, "w1")
+    adapter.write(key, b"beat 1")
+    assert not observer.is_dead("w1")
+    clock.seconds = 19
+    assert not observer.is_dead("w1")
+    adapter.write(key, b"beat 2")
+    clock.seconds = 21
+    assert not observer.is_dead("w1")
+    clock.seconds = 40
+    assert not observer.is_dead("w1")
+    clock.seconds = 41
+    assert observer.is_dead("w1")
+
+
+def test_a_writer_without_a_heartbeat_is_given_the_same_time():
+    adapter, clock = new_adapter(), Clock()
+    observer = Observer(adapter, dead_after_seconds=20, now=clock)
+    assert not observer.is_dead("w2")
+    clock.seconds = 20
+    assert observer.is_dead("w2")
+
+
+def test_a_writer_that_shows_itself_again_is_not_dead():
+    adapter, clock = new_adapter(), Clock()
+    observer = Observer(adapter, dead_after_seconds=20, now=clock)
+    observer.is_dead("w3")
+    clock.seconds = 25
+    adapter.write(heartbeat_key(adapter, "w3"), b"beat 1")
+    assert not observer.is_dead("w3")
