@@ -206,12 +206,12 @@ class Bench:
             if each.stdin is not None:
                 each.stdin.write("go\n")
                 each.stdin.flush()
-        total = sum(float(each.communicate()[0]) for each in running)
+        told = [each.communicate()[0] for each in running]
         if any(each.returncode for each in running):
             raise SystemExit(f"a writer of {side} failed")
         for place in set(places):
             shutil.rmtree(place)
-        return total
+        return sum(map(float, told))
 
 
 def write_and_tell(side: Side, name: str, seconds: float) -> None:

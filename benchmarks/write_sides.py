@@ -14,6 +14,7 @@ import os
 import sqlite3
 from abc import ABC, abstractmethod
 from collections import defaultdict
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -36,6 +37,10 @@ edge Knows: Person -> Person { since: I32 }
 """
 COLUMNS = ("key", "name", "age", "city")
 CITY = "city-07"
+
+MAX_RETRIES = 10_000
+COMMIT_TIMEOUT = timedelta(minutes=5)
+"""Several writers to one table keep each other from it for longer than Lance waits by itself."""
 
 Counts = tuple[int, int, int]
 """People, edges, and the sum of the ages."""
@@ -183,7 +188,9 @@ def mark_deleted(dataset: LanceDataset, offsets: list[int]) -> LanceDataset:
 
 
 def committed(dataset: LanceDataset, operation: LanceOperation.BaseOperation) -> LanceDataset:
-    made = LanceDataset.commit(dataset, operation, read_version=dataset.version)
+    made = LanceDataset.commit(
+        dataset, operation, read_version=dataset.version, max_retries=MAX_RETRIES, commit_timeout=COMMIT_TIMEOUT
+    )
     sync(Path(dataset.uri, "_versions", f"{2**64 - 1 - made.version:020d}.manifest"))
     return made
 
