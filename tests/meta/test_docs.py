@@ -37,7 +37,7 @@ import pytest
 from click.testing import CliRunner
 
 import omnigraph
-from omnigraph import Commit, LoadResult, Result, errors, testing
+from omnigraph import Commit, LoadResult, MaintenanceStats, MutationResult, Result, errors, testing
 from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
 from omnigraph.graph import Commits, Graph
@@ -448,7 +448,7 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
         assert name.startswith("_") or f"`g.commits.{called(name, function)}`" in page
 
 
-@pytest.mark.parametrize("shape", [LoadResult, Commit])
+@pytest.mark.parametrize("shape", [LoadResult, MaintenanceStats, MutationResult, Commit])
 def test_every_field_of_a_shape_is_documented(shape: type):
     fields = list(inspect.signature(shape).parameters)
     assert sorted(documented_calls(f"`{shape.__name__}`")) == sorted(fields)

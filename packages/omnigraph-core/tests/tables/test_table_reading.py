@@ -132,6 +132,15 @@ def test_a_version_that_is_not_there_is_not_found(pin, tables, create):
     assert caught.value.help
 
 
+def test_the_newest_version_of_a_line_is_known_without_moving_the_handle(tables, create, rows, contents):
+    first = create(rows(a=1))
+    second = tables.commit_exact(first, [tables.stage_append(first, rows(b=2))])
+    forked = tables.fork(first, "b1")
+    assert tables.newest_version(first) == tables.newest_version(second) == second.pin.version
+    assert tables.newest_version(forked) == forked.pin.version
+    assert contents(first) == {"a": 1}
+
+
 def test_a_stranger_s_handle_is_refused(tables):
     with pytest.raises(InternalError, match="not a handle"):
         tables.count_rows("nodes/person")

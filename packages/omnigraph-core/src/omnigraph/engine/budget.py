@@ -14,9 +14,8 @@ from typing import Final
 from omnigraph.config import Settings
 from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
 
-_ADVICE: Final = (
-    "Narrow the query, or give more: g.query(..., budget=QueryBudget({name}=...)), or by {variable} in the environment."
-)
+_ADVICE: Final = "Narrow the query, or give more: {call}by {variable} in the environment."
+_CALL: Final = "g.query(..., budget=QueryBudget({name}=...)), or "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +55,22 @@ class QueryBudget:
         return cls(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
 
-def advice(name: str) -> str:
-    """The next move of who reached a bound."""
-    return _ADVICE.format(name=name, variable=f"OMNIGRAPH_QUERY_{name.upper()}")
+def advice(name: str, *, is_given: bool = True) -> str:
+    """The next move of who reached a bound; ``is_given`` says that the call takes a budget."""
+    call = _CALL.format(name=name) if is_given else ""
+    return _ADVICE.format(call=call, variable=f"OMNIGRAPH_QUERY_{name.upper()}")
 
 
 @dataclass(slots=True)
 class Spending:
-    """One execution's use of its budget. Belongs to one thread."""
+    """One execution's use of its budget. Belongs to one thread.
+
+    Attributes:
+        is_given: whether the caller can give a budget; only the environment can otherwise.
+    """
 
     budget: QueryBudget
+    is_given: bool = True
     _started: float = field(default_factory=time.monotonic)
 
     @property
@@ -86,7 +91,7 @@ class Spending:
                 f"The query took longer than its deadline of {deadline:g} s, in {operator}.",
                 deadline=deadline,
                 operator=operator,
-                help=advice("deadline"),
+                help=advice("deadline", is_given=self.is_given),
             )
 
     def check_rows(self, operator: str, rows: int) -> None:
@@ -122,5 +127,5 @@ class Spending:
                 limit=limit,
                 actual=actual,
                 operator=operator,
-                help=advice(name),
+                help=advice(name, is_given=self.is_given),
             )

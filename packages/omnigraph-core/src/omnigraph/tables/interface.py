@@ -154,6 +154,13 @@ class TableStorage(Sealed, ABC):
         """
 
     @abstractmethod
+    def newest_version(self, handle: SnapshotHandle) -> int:
+        """The newest version on the line of this one, which may be one that nobody published; a listing.
+
+        For whoever reports on a graph: no write goes by it.
+        """
+
+    @abstractmethod
     def table_state(self, handle: SnapshotHandle) -> TableState:
         """What a publish records of this version."""
 

@@ -156,6 +156,9 @@ class LanceTables(TableStorage):
         view = self._views.of_written(line, newest, fragments, place)
         return reading.read_rows(view.dataset, columns=columns, holding=view)
 
+    def newest_version(self, handle: SnapshotHandle) -> int:
+        return reading.newest_version(snapshot_of(handle).dataset)
+
     def table_state(self, handle: SnapshotHandle) -> TableState:
         snapshot = snapshot_of(handle)
         path = snapshot.place.file(manifest_name(snapshot.pin.version))

@@ -1,4 +1,4 @@
-"""For whoever tests against OmniGraph: the contracts, faults, races, models of graphs and queries, and real S3 servers.
+"""For whoever tests against OmniGraph: contracts, faults, races, histories, models of graphs and queries, S3 servers.
 
 Names are loaded when first used: pytest imports this package in every run of every environment that has core.
 """
@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph.testing.faults import CountingAdapter, DelayingAdapter, Fault, FaultyAdapter
     from omnigraph.testing.graph_contract import GraphContract, GraphPlace, GraphProcessContract, graph_contract_for
+    from omnigraph.testing.histories import check_history
+    from omnigraph.testing.history_writers import run_writers
     from omnigraph.testing.invariants import assert_graph_is_whole
     from omnigraph.testing.model import ModelGraph
     from omnigraph.testing.query_model import QueryModel
@@ -41,8 +43,10 @@ _HOME = {
     "WriteIfMatchContract": "storage_contract",
     "WriteIfMatchRaceContract": "storage_contract",
     "assert_graph_is_whole": "invariants",
+    "check_history": "histories",
     "contract_for": "storage_contract",
     "graph_contract_for": "graph_contract",
+    "run_writers": "history_writers",
 }
 
 __all__ = [
@@ -62,8 +66,10 @@ __all__ = [
     "WriteIfMatchContract",
     "WriteIfMatchRaceContract",
     "assert_graph_is_whole",
+    "check_history",
     "contract_for",
     "graph_contract_for",
+    "run_writers",
 ]
 
 

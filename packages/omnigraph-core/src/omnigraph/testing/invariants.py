@@ -1,22 +1,22 @@
 """What holds of every graph after every step, whatever happened before; each failure says which of it does not.
 
-``assert_graph_is_whole`` reads the whole graph through its front door, so it is for graphs of tests. It raises
-``AssertionError`` by itself, so that it works the same outside pytest and under ``python -O``.
+``assert_graph_is_whole`` asks ``check_integrity`` about what is stored, and reads the whole graph once more through its
+front door, so it is for graphs of tests. It raises ``AssertionError`` by itself, so that it works the same outside
+pytest and under ``python -O``.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.schema import EdgeType, compile_schema
+from omnigraph.write.init import CLAIM
+from omnigraph.write.integrity import FindingKind, broken_history, check_integrity
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-
-RECOVERY: Final = "__recovery"
-CLAIM: Final = "__init_claim.json"
 
 
 def assert_graph_is_whole(graph: Graph, *, is_settled: bool = True) -> None:
@@ -27,22 +27,28 @@ def assert_graph_is_whole(graph: Graph, *, is_settled: bool = True) -> None:
         is_settled: whether no write was cut off since the graph was last settled: then no sidecar and no claim lies
             there. Recovery from what was cut off is not tried.
     """
-    problems = [*_history_problems(graph), *_row_problems(graph)]
-    if is_settled:
-        problems += _leftovers(graph)
+    problems = [*_stored_problems(graph, is_settled), *_history_problems(graph), *_row_problems(graph)]
     if problems:
         raise AssertionError(f"{graph.uri} is not whole: {'; '.join(problems)}")
 
 
+def _stored_problems(graph: Graph, is_settled: bool) -> list[str]:
+    # What is stored is not part of the front door of a graph, and this is the one look behind it.
+    repository = graph._repository  # noqa: SLF001
+    problems = [
+        f"{each.kind}: {each.message}"
+        for each in check_integrity(repository)
+        if each.is_damage or (is_settled and each.kind is FindingKind.SIDECAR)
+    ]
+    adapter = repository.adapter
+    if is_settled and adapter.exists(adapter.key(CLAIM)):
+        problems.append(f"left behind: {adapter.uri(adapter.key(CLAIM))}")
+    return problems
+
+
 def _history_problems(graph: Graph) -> list[str]:
     commits = graph.commits.list()
-    problems = []
-    parents = [each.id for each in commits[1:]]
-    if [each.parent_id for each in commits] != [*parents, None]:
-        problems.append(f"history is no line: {[(each.id, each.parent_id) for each in commits]}")
-    versions = [each.manifest_version for each in commits]
-    if versions != list(range(len(commits), 0, -1)):
-        problems.append(f"manifest versions have gaps: {versions}")
+    problems = broken_history(commits)
     if graph.snapshot().commit.id != commits[0].id:
         problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {graph.snapshot().commit.id}")
     return problems
@@ -79,12 +85,3 @@ def _end_problems(edge: EdgeType, record: dict[str, Any], ids: dict[str, Counter
         for side, key in ends.items()
         if record[side] not in ids[key]
     ]
-
-
-def _leftovers(graph: Graph) -> list[str]:
-    # The control objects of a graph are not part of its front door, and this is the one look behind it.
-    adapter = graph._repository.adapter  # noqa: SLF001
-    left = [adapter.uri(key) for key in adapter.list_dir(adapter.key(RECOVERY))]
-    if adapter.read_if_exists(adapter.key(CLAIM)) is not None:
-        left.append(adapter.uri(adapter.key(CLAIM)))
-    return [f"left behind: {each}" for each in left]

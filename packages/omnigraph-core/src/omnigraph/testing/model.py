@@ -1,6 +1,7 @@
 """``ModelGraph``: a graph as plain dicts, with the verbs of a real one; the oracle of random tests.
 
-    records ── load(mode) ──> the next state, or ModelRefusalError and the state before
+    records    ── load(mode) ──> the next state, or ModelRefusalError and the state before
+    statements ── mutate ──────> the same; see ``mutation_model``
 
 It says again, row by row and without any table, what a load means: which ids rows get, which rows a mode keeps, and
 what is refused. It is slow and small on purpose. Values are kept as they are given, so give them as an export spells
@@ -17,7 +18,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
+from omnigraph.lang.types import ValueType
 from omnigraph.schema import Catalog, Check, EdgeType, NodeType, Range, Unique
+from omnigraph.schema.catalog import SYSTEM_COLUMNS
+from omnigraph.schema.ids import spell_value
+from omnigraph.testing.value_model import stored_value
 
 Mode = Literal["append", "merge", "overwrite"]
 Record = Mapping[str, Any]
@@ -27,7 +32,7 @@ FRESH: Final = "fresh:"
 
 
 class ModelRefusalError(Exception):
-    """The load breaks a rule; the model is as it was before."""
+    """The load or mutation breaks a rule; the model is as it was before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,21 +77,25 @@ class ModelGraph:
             key, row = self._row(record)
             batch.setdefault(key, []).append(row)
         for key, rows in batch.items():
-            self._check_values(key, rows)
+            self.check_values(key, rows)
             self._check_within_batch(key, rows, mode)
         after = dict(self.rows)
         for key, rows in batch.items():
             after[key] = self._next_image(key, rows, mode)
         for key in batch:
-            self._check_unique(key, after[key])
-        self._check_endpoints(after)
+            self.check_unique(key, after[key].values())
+        self.check_endpoints(after)
         for key in batch:
-            self._check_cardinality(key, after)
+            self.check_cardinality(key, after)
         self.rows = after
 
     def content(self) -> dict[str, Counter[str]]:
         """What a graph holds, in a form that can be compared; rows whose ids were not named are compared without."""
         return {key: Counter(_spelled(row) for row in rows.values()) for key, rows in self.rows.items()}
+
+    def fresh_id(self) -> str:
+        """An id that no row has, for a row that is given none."""
+        return f"{FRESH}{next(self._fresh)}"
 
     # ── one record ───────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -98,12 +107,12 @@ class ModelGraph:
         values = {each: data.pop(each, None) for each in owner.by_name}
         if data:
             raise ModelRefusalError(f"unknown input field {sorted(data)}")
-        derived = _key_id(owner, values) if isinstance(owner, NodeType) else None
+        derived = key_id(owner, values) if isinstance(owner, NodeType) else None
         if derived is not None and given not in (None, derived):
             raise ModelRefusalError(f"id {given!r} is not that of the key")
         identifier = given if derived is None else derived
         row = ModelRow(
-            id=f"{FRESH}{next(self._fresh)}" if identifier is None else identifier,
+            id=self.fresh_id() if identifier is None else identifier,
             values=values,
             source=record.get("from"),
             target=record.get("to"),
@@ -111,8 +120,9 @@ class ModelGraph:
         )
         return f"{'node' if 'type' in record else 'edge'}:{name}", row
 
-    def _check_values(self, key: str, rows: list[ModelRow]) -> None:
-        owner = self._type(key)
+    def check_values(self, key: str, rows: Iterable[ModelRow]) -> None:
+        """Raise ``ModelRefusalError`` unless each row keeps the rules about its own values; so do the others here."""
+        owner = self.type_of(key)
         for row in rows:
             for name, property_ in owner.by_name.items():
                 value = row.values[name]
@@ -129,12 +139,12 @@ class ModelGraph:
     # ── one type ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _check_within_batch(self, key: str, rows: list[ModelRow], mode: Mode) -> None:
-        owner = self._type(key)
+        owner = self.type_of(key)
         is_keyed = isinstance(owner, NodeType) and bool(owner.key)
         ids = [row.id for row in rows]
         if len(set(ids)) < len(ids) and (is_keyed or mode != "merge"):
             raise ModelRefusalError(f"{key}: one id twice")
-        self._check_tuples(key, rows)
+        self.check_unique(key, rows)
 
     def _next_image(self, key: str, rows: list[ModelRow], mode: Mode) -> dict[str, ModelRow]:
         stored = self.rows[key]
@@ -149,35 +159,37 @@ class ModelGraph:
 
     def _upserted(self, key: str, row: ModelRow) -> ModelRow:
         """An edge without an id takes the place of the one that has its unique tuple of ends, if there is one."""
-        ends = next((rule for rule in _uniques(self._type(key)) if {"src", "dst"} <= set(rule.columns)), None)
+        owner = self.type_of(key)
+        ends = next((rule for rule in _uniques(owner) if {"src", "dst"} <= set(rule.columns)), None)
         if row.is_named or ends is None:
             return row
-        held = _tuple(row, ends)
+        held = _tuple(owner, row, ends)
         for other in self.rows[key].values():
-            if held is not None and _tuple(other, ends) == held:
+            if held is not None and _tuple(owner, other, ends) == held:
                 return replace(row, id=other.id, is_named=other.is_named)
         return row
 
-    def _check_unique(self, key: str, image: Mapping[str, ModelRow]) -> None:
-        self._check_tuples(key, image.values())
-
-    def _check_tuples(self, key: str, rows: Iterable[ModelRow]) -> None:
+    def check_unique(self, key: str, rows: Iterable[ModelRow]) -> None:
+        """Raise unless no two of these rows of a type have the same unique tuple."""
         kept = list(rows)
-        for rule in _uniques(self._type(key)):
-            held = [each for each in (_tuple(row, rule) for row in kept) if each is not None]
+        owner = self.type_of(key)
+        for rule in _uniques(owner):
+            held = [each for each in (_tuple(owner, row, rule) for row in kept) if each is not None]
             if len(set(held)) < len(held):
                 raise ModelRefusalError(f"@unique violation on {key}.{rule.columns}")
 
     # ── the whole graph ──────────────────────────────────────────────────────────────────────────────────────────────
 
-    def _check_endpoints(self, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
+    def check_endpoints(self, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
+        """Raise unless both ends of every edge of an image are in it."""
         for name, edge in self.catalog.edges.items():
             for row in after[f"edge:{name}"].values():
                 if row.source not in after[f"node:{edge.source}"] or row.target not in after[f"node:{edge.target}"]:
                     raise ModelRefusalError(f"edge:{name} {row.id}: an end is missing")
 
-    def _check_cardinality(self, key: str, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
-        edge = self._type(key)
+    def check_cardinality(self, key: str, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
+        """Raise unless every source that an image touches, and leaves there, has as many edges as it may."""
+        edge = self.type_of(key)
         if not isinstance(edge, EdgeType):
             return
         before, image = self.rows[key], after[key]
@@ -193,7 +205,8 @@ class ModelGraph:
         yield from ((f"edge:{name}", edge) for name, edge in self.catalog.edges.items())
         yield from ((f"node:{name}", node) for name, node in self.catalog.nodes.items())
 
-    def _type(self, key: str) -> NodeType | EdgeType:
+    def type_of(self, key: str) -> NodeType | EdgeType:
+        """The type behind a key such as ``node:Film``."""
         kind, _, name = key.partition(":")
         return self.catalog.nodes[name] if kind == "node" else self.catalog.edges[name]
 
@@ -226,26 +239,31 @@ def _spelled(row: ModelRow) -> str:
     return json.dumps(facts, ensure_ascii=False, sort_keys=True)
 
 
-def _key_id(node: NodeType, values: Mapping[str, Any]) -> str | None:
+def key_id(node: NodeType, values: Mapping[str, Any]) -> str | None:
     """The id that follows from the key; None for a type without one. A missing key value is refused elsewhere."""
     if not node.key:
         return None
-    parts = [_canonical(values[name]) for name in node.key]
+    parts = ["" if values[name] is None else _canonical(values[name], node.by_name[name].type) for name in node.key]
     return parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False, separators=(",", ":"))
 
 
-def _canonical(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _canonical(value: Any, kind: ValueType) -> str:
+    return spell_value(stored_value(value, kind), kind)
 
 
 def _uniques(owner: NodeType | EdgeType) -> list[Unique]:
     return [rule for rule in owner.constraints if isinstance(rule, Unique)]
 
 
-def _tuple(row: ModelRow, rule: Unique) -> tuple[str, ...] | None:
+def _tuple(owner: NodeType | EdgeType, row: ModelRow, rule: Unique) -> tuple[str, ...] | None:
     """The values that must not occur twice; None when one of them is null, which exempts the row."""
-    values = [row.column(name) for name in rule.columns]
-    return None if any(value is None for value in values) else tuple(_canonical(value) for value in values)
+    values = {name: row.column(name) for name in rule.columns}
+    if any(value is None for value in values.values()):
+        return None
+    return tuple(
+        value if name in SYSTEM_COLUMNS else _canonical(value, owner.by_name[name].type)
+        for name, value in values.items()
+    )
 
 
 def _passes(rule: Range | Check, value: Any) -> bool:

@@ -129,11 +129,11 @@ _course: _Course | None = None
 def _enter(course: _Course) -> None:
     global _course
     _course = course
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    threading.Thread(target=end_with_parent, daemon=True).start()
 
 
-def _end_with_parent() -> None:
-    """End this writer when the process that runs the race is gone: the pool would let it race on for nobody."""
+def end_with_parent() -> None:
+    """End this process when the one that started it is gone; runs in a thread. A pool would let it race for nobody."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
-from omnigraph.history.warm import ADDRESS, WarmColumns
+from omnigraph.history.warm import ADDRESS, ADDRESS_FIELD, WarmColumns
 from omnigraph.tables.interface import SnapshotHandle, TableStorage
 
 
@@ -86,7 +86,7 @@ class CommittedRows:
         if kept is not None:
             found = kept.take(pc.index_in(addresses, value_set=kept[ADDRESS].combine_chunks()))
         else:
-            found = self.tables.take(handle, addresses, names).append_column(ADDRESS, addresses)
+            found = self.tables.take(handle, addresses, names).append_column(ADDRESS_FIELD, addresses)
         return found.select(list(columns))
 
     def locate(self, target: TypeTable, ids: pa.Array) -> pa.Array:

@@ -25,7 +25,7 @@ def write_sidecar(adapter: StorageAdapter, plan: PublishPlan, *, writer: str) ->
         StorageError: it could not be written; no table has moved.
     """
     key = adapter.key(f"{RECOVERY_PREFIX}/{plan.operation_id}.json")
-    adapter.write(key, json.dumps(plan.to_dict() | {"writer_id": writer}, ensure_ascii=False, indent=1).encode())
+    adapter.write(key, json.dumps(plan.to_dict() | {"writer_id": writer}, ensure_ascii=False).encode())
     return key
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
 INIT_POINTS: Final = [name for name in FAILPOINTS if name.startswith("init.")]
-WRITE_POINTS: Final = [name for name in FAILPOINTS if not name.startswith("init.")]
+LOAD_POINTS: Final = [name for name in FAILPOINTS if name.startswith(("load.", "publish."))]
 CHANGING_VERBS: Final[tuple[Verb, ...]] = (
     "write", "write_if_absent", "write_if_match", "rename", "delete", "delete_prefix", "make_durable",
 )  # fmt: skip
@@ -46,7 +46,7 @@ class FaultClauses(GraphClauses):
     def test_an_error_at_any_step_leaves_the_old_state_or_the_new_one(self, place: GraphPlace, seeded: Graph) -> None:
         story: list[Load] = [("append", list(SEED))]
         with place.open("r") as reader:
-            for number, name in enumerate(WRITE_POINTS):
+            for number, name in enumerate(LOAD_POINTS):
                 load: Load = ("merge", [*_news(f"p{number}"), film("F1", f"title {number}")])
                 with (
                     armed({name: RaiseTimes(1, FailpointError(name))}),

@@ -30,7 +30,7 @@ def check_changed_values(rows: ChangedRows, problems: ProblemLog) -> None:
     So nulls are looked for in those, and in all columns of rows in memory: that a value is there is known since the row
     was made, and reading every file again to see it once more would cost more than all other checks.
     """
-    columns = _judged_columns(rows.target, is_written=rows.change.rows.table is None)
+    columns = judged_columns(rows.target, is_written=rows.change.rows.table is None)
     if not columns:
         return
     start = 0
@@ -176,8 +176,8 @@ def _check(target: TypeTable, rows: pa.RecordBatch, rule: Check) -> _Finding:
     )
 
 
-def _judged_columns(target: TypeTable, *, is_written: bool) -> list[str]:
-    """The columns that some rule is about, without ``id``."""
+def judged_columns(target: TypeTable, *, is_written: bool) -> list[str]:
+    """The columns that some rule is about, without ``id``; of rows in files, those with a rule of their own."""
     ruled = {rule.property for rule in target.type.constraints if isinstance(rule, Range | Check)}
     ruled |= {each.name for each in target.type.properties if each.type.enum_values is not None}
     wanted = (field for field in target.schema if field.name in ruled or not (is_written or field.nullable))
