@@ -440,6 +440,7 @@ def called(name: str, function: Any) -> str:
 def test_every_function_and_method_is_documented_with_its_exact_arguments():
     functions = [called(name, getattr(omnigraph, name)) for name in ("init", "open", "explain")]
     assert documented_calls("Functions") == functions
+    assert documented_calls("`aio`") == [called(name, getattr(omnigraph.aio, name)) for name in ("init", "open")]
     methods = [called(name, each) for name, each in inspect.getmembers(Graph, inspect.isfunction) if name[0] != "_"]
     properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])

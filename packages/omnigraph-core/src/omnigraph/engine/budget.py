@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.config import Settings
 from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
 
@@ -80,11 +81,12 @@ class Spending:
         return None if deadline is None else max(0.0, deadline - (time.monotonic() - self._started))
 
     def check_time(self, operator: str) -> None:
-        """Raise when the time is over; call it between batches, hops and operators.
+        """Raise when the time is over, or the query was given up; call it between batches, hops and operators.
 
         Raises:
-            DeadlineError: it is.
+            DeadlineError: the time is over.
         """
+        check_cancelled()
         deadline = self.budget.deadline
         if deadline is not None and time.monotonic() - self._started > deadline:
             raise DeadlineError(
