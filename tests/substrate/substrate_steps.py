@@ -8,6 +8,8 @@ promote      detached commit on the pin, then Restore: exact content whatever HE
 
 from __future__ import annotations
 
+import dataclasses
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +18,7 @@ from typing import Any
 import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
-from lance.fragment import FragmentMetadata, write_fragments
+from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
 
 STAMPS = ["_row_created_at_version", "_row_last_updated_at_version"]
 
@@ -120,6 +122,35 @@ def stage_delete(base: LanceDataset, predicate: str) -> Transaction:
         elif after != fragment.metadata:
             updated.append(after)
     return Transaction(base.version, LanceOperation.Delete(updated, removed, predicate))
+
+
+def stage_replace(
+    base: LanceDataset, data: pa.Table, addresses: Sequence[int], *, changed: Sequence[int] | None = None
+) -> Transaction:
+    """Rows of which the first take the places and the row ids of those at the addresses, in this order.
+
+    ``changed`` are the numbers of the columns that Lance is told to have changed, all of them by default.
+    """
+    (new,) = write_fragments(data, base)
+    offsets: dict[int, list[int]] = defaultdict(list)
+    for address in addresses:
+        offsets[address >> 32].append(address & 0xFFFF_FFFF)
+    after = {number: base.get_fragment(number).delete_rows(each) for number, each in offsets.items()}
+    kept = [row_ids_of(base, address >> 32)[address & 0xFFFF_FFFF] for address in addresses]
+    operation = LanceOperation.Update(
+        removed_fragment_ids=[number for number, each in after.items() if each is None],
+        updated_fragments=[each for each in after.values() if each is not None],
+        new_fragments=[dataclasses.replace(new, row_id_meta=RowIdSequence(kept).to_inline_metadata())],
+        fields_for_preserving_frag_bitmap=list(range(len(base.schema)) if changed is None else changed),
+        update_mode="rewrite_rows",
+    )
+    return Transaction(base.version, operation)
+
+
+def row_ids_of(dataset: LanceDataset, fragment: int) -> list[int]:
+    """The row ids of a fragment by offset, those of deleted rows too; its manifest holds them."""
+    meta = dataset.get_fragment(fragment).metadata.row_id_meta
+    return RowIdSequence.from_inline_metadata(meta).to_pyarrow().to_pylist()
 
 
 # ── committing ───────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -7,12 +7,23 @@ the same name with replace=True over uncovered fragments          a delta segmen
 
 from __future__ import annotations
 
-from typing import Any
-
-import numpy as np
 import pyarrow as pa
 import pytest
-from lance import LanceDataset, LanceOperation, Transaction
+from lance import LanceOperation, Transaction
+from substrate_people import (
+    KINDS,
+    covered,
+    created,
+    found,
+    indexed,
+    is_served,
+    names,
+    people,
+    segments,
+    stage_index,
+    uncovered_rows,
+    vector,
+)
 from substrate_steps import (
     Place,
     commit,
@@ -23,69 +34,6 @@ from substrate_steps import (
     stage_upsert,
     versions,
 )
-
-DIMENSION = 8
-KINDS = ("BTREE", "INVERTED", "IVF_FLAT")
-COLUMN = {"BTREE": "id", "INVERTED": "text", "IVF_FLAT": "vector"}
-OPTIONS: dict[str, dict[str, Any]] = {"BTREE": {}, "INVERTED": {}, "IVF_FLAT": {"num_partitions": 2, "metric": "l2"}}
-PLAN = {"BTREE": "ScalarIndexQuery", "INVERTED": "MatchQuery", "IVF_FLAT": "ANNSubIndex"}
-
-
-def vector(key: int) -> np.ndarray:
-    return np.random.default_rng(key).random(DIMENSION, dtype=np.float32)
-
-
-def people(*keys: int) -> pa.Table:
-    vectors = pa.array(np.concatenate([vector(key) for key in keys]) if keys else [], pa.float32())
-    return pa.table({
-        "id": pa.array([f"k{key}" for key in keys], pa.string()),
-        "text": pa.array([f"word{key} common" for key in keys], pa.string()),
-        "vector": pa.FixedSizeListArray.from_arrays(vectors, DIMENSION),
-    })  # fmt: skip
-
-
-def stage_index(base: LanceDataset, kind: str, fragment_ids: list[int] | None = None, **keywords: Any):
-    """One finished segment over these fragments, or over all."""
-    if fragment_ids is None:
-        fragment_ids = [each.fragment_id for each in base.get_fragments()]
-    segment = base.create_index_uncommitted(
-        COLUMN[kind], kind, name=kind.lower(), fragment_ids=fragment_ids, **(OPTIONS[kind] | keywords)
-    )
-    return base.merge_existing_index_segments([segment]) if kind == "INVERTED" else segment
-
-
-def created(base: LanceDataset, *indexes: Any) -> Transaction:
-    return Transaction(base.version, LanceOperation.CreateIndex(list(indexes), []))
-
-
-def search(dataset: LanceDataset, kind: str, key: int) -> dict[str, Any]:
-    """The arguments of a read that the index of this kind can serve."""
-    if kind == "BTREE":
-        return {"filter": f"id = 'k{key}'"}
-    if kind == "INVERTED":
-        return {"full_text_query": {"query": f"word{key}", "columns": ["text"]}}
-    return {"nearest": {"column": "vector", "q": vector(key), "k": 1, "nprobes": 2}}
-
-
-def found(dataset: LanceDataset, kind: str, key: int) -> list[str]:
-    return dataset.to_table(columns=["id"], **search(dataset, kind, key))["id"].to_pylist()
-
-
-def is_served(dataset: LanceDataset, kind: str) -> bool:
-    return PLAN[kind] in dataset.scanner(**search(dataset, kind, 7)).explain_plan()
-
-
-def names(dataset: LanceDataset) -> list[str]:
-    return sorted(each.name for each in dataset.describe_indices())
-
-
-def uncovered_rows(dataset: LanceDataset, kind: str) -> int:
-    return dataset.stats.index_stats(kind.lower())["num_unindexed_rows"]
-
-
-def indexed(place: Place, *kinds: str, count: int = 40) -> LanceDataset:
-    base = place.create(people(*range(count)))
-    return commit(base, created(base, *(stage_index(base, kind) for kind in kinds)))
 
 
 @pytest.fixture(autouse=True)
@@ -159,6 +107,21 @@ def test_an_index_is_rebuilt_by_a_commit_that_names_the_old_one_as_removed(place
     after = commit(base, Transaction(base.version, LanceOperation.CreateIndex([new], [old])))
     assert [each.uuid for each in after.describe_indices()[0].segments] == [new.uuid]
     assert found(place.open(), kind, 7) == ["k7"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_segments_are_dropped_by_a_commit_that_adds_none(place: Place, kind: str):
+    base = commit(indexed(place, kind), stage_append(place.open(), people(100, 101)))
+    options = {"num_partitions": 1} if kind == "IVF_FLAT" else {}
+    base = commit(base, created(base, stage_index(base, kind, [1], replace=True, **options)))
+    both = segments(base, kind.lower())
+    of_tail = [each for each in both if set(each.fragment_ids) == {1}]
+    fewer = commit(base, created(base, removed=of_tail))
+    none = promote(fewer, commit_detached(base, created(base, removed=both)))
+    for version, left in ((fewer.version, [[0]]), (none.version, [])):
+        dataset = place.open(version)
+        assert covered(dataset, kind.lower()) == left
+        assert [found(dataset, kind, key) for key in (7, 101)] == [["k7"], ["k101"]]
 
 
 @pytest.mark.parametrize("kind", ["INVERTED", "IVF_FLAT"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pytest
 from lance import LanceDataset
@@ -75,6 +77,44 @@ def test_an_index_finds_replaced_rows_by_what_they_are_now(tables, create, rows)
     assert tables.lookup(made, pa.array([1], pa.int32()), key="n").num_rows == 0
     assert tables.lookup(made, pa.array([10], pa.int32()), key="n")["id"].to_pylist() == ["a"]
     assert tables.lookup(made, pa.array(["a"]))["n"].to_pylist() == [10]
+
+
+SEARCHED = pa.schema(
+    [
+        pa.field("id", pa.string(), nullable=False),
+        pa.field("tags", pa.list_(pa.string())),
+        pa.field("text", pa.string()),
+        pa.field("v", pa.list_(pa.field("item", pa.float32()), 2)),
+    ]
+)
+SEARCH_INDEXES = [
+    IndexSpec(column="text", kind="inverted", name="text_inverted"),
+    IndexSpec(column="v", kind="vector", name="v_vector"),
+]
+
+
+def documents(**texts: str) -> pa.Table:
+    """The vector of a text turns by a tenth of a radian with each of its letters."""
+    vectors = [[math.cos(len(each) / 10), math.sin(len(each) / 10)] for each in texts.values()]
+    return pa.table([[*texts], [[]] * len(texts), [*texts.values()], vectors], schema=SEARCHED)
+
+
+def test_a_search_finds_replaced_rows_by_what_they_are_now(tables):
+    handle = tables.commit_create(tables.stage_create("nodes/document", SEARCHED, documents(a="lynx", b="caribou")))
+    handle = tables.commit_exact(handle, [tables.stage_indexes(handle, SEARCH_INDEXES)])
+    staged = tables.stage_replace(handle, documents(a="hippopotamus", c="ox"), addresses(tables, handle, "a"))
+    made = tables.commit_exact(handle, [staged])
+    words = {each: tables.search_text(made, "text", each, columns=["id"]) for each in ("lynx", "hippopotamus", "ox")}
+    assert {word: found["id"].to_pylist() for word, found in words.items()} == {
+        "lynx": [], "hippopotamus": ["a"], "ox": ["c"],
+    }  # fmt: skip
+    for letters, wanted in ((2, "c"), (4, "c"), (7, "b"), (12, "a")):
+        direction = [math.cos(letters / 10), math.sin(letters / 10)]
+        assert tables.nearest(made, "v", direction, 1, columns=["id"])["id"].to_pylist() == [wanted]
+    # What was replaced waits for the next build like any new row.
+    assert {each.spec.name: each.uncovered_rows for each in tables.coverage(made)} == {
+        "text_inverted": 2, "v_vector": 2,
+    }  # fmt: skip
 
 
 def test_rows_that_lie_in_files_already_replace_too(tables, create, rows, schema, contents):

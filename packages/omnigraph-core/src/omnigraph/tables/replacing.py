@@ -11,8 +11,8 @@ parts takes a thousand reads. Whoever knows where a row lies pays for its part o
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
-from typing import Final
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,10 @@ from omnigraph.tables.interface import WrittenRows
 from omnigraph.tables.opening import Session
 from omnigraph.tables.parts import fragments_of
 from omnigraph.tables.staging import blob_directories, data_files, deletion_files, new_fragments, planned
+
+if TYPE_CHECKING:
+    # Only Lance's stubs know it by this name.
+    from lance.lance.schema import LanceField
 
 _PART_BITS: Final = np.uint64(32)
 _OFFSETS: Final = np.uint64(0xFFFF_FFFF)
@@ -50,7 +54,12 @@ def stage_replace(
         changed, gone = mark_deleted(dataset, replaced)
         written = _with_row_ids(fragments, _row_ids(dataset, replaced))
     operation = LanceOperation.Update(
-        removed_fragment_ids=gone, updated_fragments=changed, new_fragments=written, update_mode="rewrite_rows"
+        removed_fragment_ids=gone,
+        updated_fragments=changed,
+        new_fragments=written,
+        # Lance lets an index of a column that is not named here cover the new part by what it knows of the old rows.
+        fields_for_preserving_frag_bitmap=_numbers(dataset.lance_schema.fields()),
+        update_mode="rewrite_rows",
     )
     return LanceStaged(
         kind=StagedKind.UPSERT,
@@ -61,6 +70,11 @@ def stage_replace(
         files=(*data_files(fragments, place), *deletion_files(changed, place)),
         blob_directories=blob_directories(fragments, place, logical_schema(dataset.schema)),
     )
+
+
+def _numbers(fields: Iterable[LanceField]) -> list[int]:
+    """The numbers of columns and of all that is nested in them."""
+    return [number for each in fields for number in (each.id(), *_numbers(each.children()))]
 
 
 def _row_ids(dataset: LanceDataset, addresses: Addresses) -> list[int]:
