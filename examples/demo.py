@@ -14,7 +14,7 @@ import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -272,7 +272,7 @@ def show_lost_race(folder: Path, places: list[Place]) -> None:
             )
 
 
-def change(folder: Path, code: int, name: str, params: dict[str, object], *words: str) -> str:
+def change(folder: Path, code: int, name: str, params: Mapping[str, object], *words: str) -> str:
     """Run a mutation of the film club; it must end with this code."""
     query = ("--query", "examples/films/queries.gq", "--params", json.dumps(params))
     return run_omnigraph(folder, code, "mutate", "films.omni", name, *query, *words)
