@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 import omnigraph as og
+from omnigraph.errors import HeadMovedError, OmnigraphError
 from omnigraph.history.stamp import STAMP, STAMP_KEY
 from omnigraph.testing.s3_servers import S3Server, run_s3_server
 from omnigraph_cli.main import cli
@@ -102,6 +104,75 @@ def test_a_club_is_loaded_changed_looked_back_at_and_copied(place: Place):
     assert place.done("export", copy) == after
 
 
+def without_ids(export: bytes) -> list[dict[str, Any]]:
+    """The lines of an export; edges get new ids wherever they are made."""
+    lines = [json.loads(line) for line in export.splitlines()]
+    for each in lines:
+        each["data"].pop("id")
+    return sorted(lines, key=json.dumps)
+
+
+def told_alike(error: str) -> dict[str, Any]:
+    """An error without the ids that two graphs do not share."""
+    found: dict[str, Any] = json.loads(re.sub(r"[0-9A-HJKMNP-TV-Z]{26}", "(an id)", error))
+    return found
+
+
+def test_a_club_is_changed_by_query_alike_through_the_command_and_through_python(place: Place):
+    by_command, by_python = f"{place.uri}-1", f"{place.uri}-2"
+    for graph in (by_command, by_python):
+        place.done("init", "--schema", str(FILMS / "schema.pg"), graph)
+        place.done("load", graph, "--data", str(FILMS / "seed.jsonl"), "--mode", "append", "--as", "ann")
+    queries = FILMS / "queries.gq"
+
+    def words(name: str, params: dict[str, Any], *more: str) -> list[str]:
+        given = ["--query", str(queries), "--params", json.dumps(params), "--as", "bo", *more]
+        return ["mutate", by_command, name, *given]
+
+    new = {"who": "ida.falk", "name": "Ida Falk", "code": "DR-014", "role": "the neighbour"}
+    steps = [
+        ("debut", new, (1, 1)),
+        ("judge", {"code": "DR-014", "stars": 4.5}, (1, 0)),
+        ("retag", {"code": "DR-014", "tags": ["strings"]}, (1, 0)),
+        ("forget", {"card": 1022}, (1, 10)),
+        ("forget", {"card": 1022}, (0, 0)),
+    ]
+    with og.open(by_python, actor="bo", options=place.options) as opened:
+        seen = opened.snapshot().commit.id
+        for name, params, affected in steps:
+            printed = place.document(*words(name, params))
+            done = opened.mutate(queries, name, params=params)
+            assert (done.affected_nodes, done.affected_edges) == affected, name
+            assert (printed["actor_id"], printed["commit"] is None) == ("bo", done.commit is None)
+            same = ("branch", "query_name", "affected_nodes", "affected_edges")
+            assert {each: printed[each] for each in same} == {each: done.to_dict()[each] for each in same}
+        assert without_ids(place.done("export", by_command)) == without_ids("\n".join(opened.export()).encode())
+        actors = [each.actor for each in opened.commits.list()]
+        assert actors == ["bo"] * 4 + ["ann", None]
+        assert [each["actor"] for each in place.document("commit", "list", by_command)["commits"]] == actors
+
+        # What is refused is told alike too, and leaves nothing.
+        before = place.done("export", by_command)
+        for name, params, code in (
+            ("judge", {"code": "DR-014", "stars": 11.0}, 3),
+            ("debut", new | {"who": "per.falk", "code": "DR-999"}, 3),
+            ("judge", {"code": "DR-014", "stras": 1.0}, 3),
+            ("directed_by", {"who": "ida.falk"}, 3),
+        ):
+            refused = place.run(*words(name, params, "--json"))
+            with pytest.raises(OmnigraphError) as error:
+                opened.mutate(queries, name, params=params)
+            assert refused.exit_code == code, name
+            assert told_alike(refused.stdout) == told_alike(json.dumps({"error": error.value.to_dict()})), name
+        loaded = place.document("commit", "list", by_command)["commits"][-2]["id"]
+        late = place.run(*words("forget", {"card": 1030}, "--if-commit", loaded, "--json"))
+        with pytest.raises(HeadMovedError) as moved:
+            opened.mutate(queries, "forget", params={"card": 1030}, if_commit=seen)
+        assert late.exit_code == 4
+        assert told_alike(late.stdout) == told_alike(json.dumps({"error": moved.value.to_dict()}))
+        assert place.done("export", by_command) == before
+
+
 def test_a_bad_file_changes_nothing_and_its_correction_loads(place: Place, tmp_path: Path):
     graph = place.uri
     place.done("init", "--schema", str(FILMS / "schema.pg"), graph)
@@ -133,6 +204,48 @@ def test_a_bad_file_changes_nothing_and_its_correction_loads(place: Place, tmp_p
     data.write_text(good + "\n", "utf-8")
     place.done("load", graph, "--data", str(data), "--mode", "append")
     assert len(place.done("export", graph).splitlines()) == len(before.splitlines()) + 1
+
+
+def test_mutations_in_several_processes_lose_nothing(tmp_path: Path):
+    place = Place(str(tmp_path / "shop.omni"), {}, {})
+    schema = tmp_path / "schema.pg"
+    schema.write_text("node Item { key: String @key  seller: String }  edge Next: Item -> Item", "utf-8")
+    place.done("init", "--schema", str(schema), place.uri)
+    first = 'query first() { insert Item { key: "item", seller: "nobody" } }'
+    place.done("mutate", place.uri, "-e", first)
+
+    # Each adds an item and an edge to it, and puts its name on the one that all of them want.
+    change = """
+    query sell($key: String, $seller: String) {
+        insert Item { key: $key, seller: $seller }
+        insert Next { from: "item", to: $key }
+        update Item set { seller: $seller } where key = "item"
+    }
+    """
+    words = [OMNIGRAPH, "mutate", place.uri, "-e", change, "--on-conflict", "retry", "--json"]
+    writers = [
+        subprocess.Popen(
+            [*words, "--params", json.dumps({"key": f"item {number}", "seller": f"seller {number}"})],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        )
+        for number in range(WRITERS)
+    ]
+    with ThreadPoolExecutor(WRITERS) as threads:
+        ends = list(threads.map(lambda writer: writer.communicate(timeout=120), writers))
+    assert [each.returncode for each in writers] == [0] * WRITERS, ends
+    printed = [json.loads(out) for out, _ in ends]
+    assert all((each["affected_nodes"], each["affected_edges"]) == (2, 1) for each in printed)
+    commits = place.document("commit", "list", place.uri)["commits"]
+    assert sorted(each["id"] for each in commits[:WRITERS]) == sorted(each["commit"]["id"] for each in printed)
+    assert [each["parent_id"] for each in commits] == [each["id"] for each in commits[1:]] + [None]
+    with og.open(place.uri, mode="r") as graph:
+        sellers = {row["key"]: row["seller"] for row in graph.table("Item")}
+        assert sorted(row["dst"] for row in graph.table("Next")) == [f"item {number}" for number in range(WRITERS)]
+    # The last one in the history has the last word.
+    last = next(number for number, each in enumerate(printed) if each["commit"]["id"] == commits[0]["id"])
+    assert sellers.pop("item") == f"seller {last}"
+    assert sellers == {f"item {number}": f"seller {number}" for number in range(WRITERS)}
 
 
 def test_writers_in_several_processes_lose_nothing(tmp_path: Path):

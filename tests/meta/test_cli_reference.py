@@ -40,6 +40,7 @@ def test_the_reference_page_has_every_verb() -> None:
         "## omnigraph init",
         "## omnigraph lint",
         "## omnigraph load",
+        "## omnigraph mutate",
         "## omnigraph plugins",
         "## omnigraph query",
         "## omnigraph schema",
@@ -87,6 +88,8 @@ def test_the_reference_page_shows_a_document_of_every_verb_and_an_error() -> Non
         ["branch", "commit_id", "internal_schema_version", "manifest_version", "types", "uri"],
         ["branch", "commits", "uri"],
         ["columns", "graph_commit_id", "query_name", "row_count", "rows", "target"],
+        ["actor_id", "affected_edges", "affected_nodes", "branch", "commit", "query_name", "uri"],
+        ["error"],
         ["branch", "built", "commit", "pending", "uri"],
         [
             "analyzed",
@@ -131,7 +134,8 @@ def test_no_help_text_shows_the_marks_that_it_is_laid_out_by() -> None:
 
 
 def test_the_examples_on_the_films_run_as_they_are_printed(tmp_path: Path) -> None:
-    help_texts = "\n".join(CliRunner().invoke(cli, [*verb, "--help"]).stdout for verb in ([], ["query"], ["explain"]))
+    verbs = ([], ["query"], ["explain"], ["mutate"])
+    help_texts = "\n".join(CliRunner().invoke(cli, [*verb, "--help"]).stdout for verb in verbs)
     lines = [line.strip() for line in help_texts.replace("\\\n", "").splitlines()]
     examples = [shlex.split(line)[1:] for line in lines if line.startswith("omnigraph ") and "examples/films" in line]
     assert sorted(words[0] for words in examples) == [
@@ -139,6 +143,8 @@ def test_the_examples_on_the_films_run_as_they_are_printed(tmp_path: Path) -> No
         "explain",
         "init",
         "load",
+        "mutate",
+        "mutate",
         "query",
         "query",
         "query",

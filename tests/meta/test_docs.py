@@ -37,7 +37,7 @@ import pytest
 from click.testing import CliRunner
 
 import omnigraph
-from omnigraph import Commit, LoadResult, Result, errors, testing
+from omnigraph import Commit, LoadResult, MaintenanceStats, MutationResult, Result, errors, testing
 from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
 from omnigraph.graph import Commits, Graph
@@ -440,6 +440,7 @@ def called(name: str, function: Any) -> str:
 def test_every_function_and_method_is_documented_with_its_exact_arguments():
     functions = [called(name, getattr(omnigraph, name)) for name in ("init", "open", "explain")]
     assert documented_calls("Functions") == functions
+    assert documented_calls("`aio`") == [called(name, getattr(omnigraph.aio, name)) for name in ("init", "open")]
     methods = [called(name, each) for name, each in inspect.getmembers(Graph, inspect.isfunction) if name[0] != "_"]
     properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
@@ -448,7 +449,7 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
         assert name.startswith("_") or f"`g.commits.{called(name, function)}`" in page
 
 
-@pytest.mark.parametrize("shape", [LoadResult, Commit])
+@pytest.mark.parametrize("shape", [LoadResult, MaintenanceStats, MutationResult, Commit])
 def test_every_field_of_a_shape_is_documented(shape: type):
     fields = list(inspect.signature(shape).parameters)
     assert sorted(documented_calls(f"`{shape.__name__}`")) == sorted(fields)

@@ -29,7 +29,10 @@ COMPILER = ["omnigraph.lang", "omnigraph.schema", "omnigraph.query", "omnigraph.
 
 @pytest.mark.parametrize(
     "module",
-    ["omnigraph", "omnigraph.errors", "omnigraph.storage", "omnigraph.embedding", "omnigraph.plugins", *COMPILER],
+    [
+        *("omnigraph", "omnigraph.aio", "omnigraph.errors", "omnigraph.storage", "omnigraph.embedding"),
+        *("omnigraph.plugins", *COMPILER),
+    ],
 )
 def test_importing_it_imports_nothing_heavy(module: str) -> None:
     loaded = modules_after(f"import {module}")

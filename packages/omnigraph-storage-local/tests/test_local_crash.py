@@ -20,28 +20,31 @@ from omnigraph_storage_local.adapter import LOCK_NAME, LocalAdapter
 from omnigraph_storage_local.steps import (
     DIRECTORY_MADE,
     DIRECTORY_READY,
+    LOCK_STEPS,
     ONE_SYNCED,
     PARENT_SYNCED,
     REPLACED,
+    TEMPORARY_STEPS,
     UNLOCKED,
     WRITE_STEPS,
 )
 
 KILLS_PER_STEP = 5
 STEPS_OF_MAKING = (DIRECTORY_MADE, PARENT_SYNCED)
-STEPS_OF_RENAME = tuple(step for step in WRITE_STEPS if not step.startswith("temporary_"))
+STEPS_OF = {
+    "write": tuple(step for step in WRITE_STEPS if step not in LOCK_STEPS),
+    "write_if_absent": WRITE_STEPS,
+    "write_if_match": WRITE_STEPS,
+    "rename": tuple(step for step in WRITE_STEPS if step not in TEMPORARY_STEPS),
+}
 CASES = [
-    (verb, step)
-    for verb in ("write", "write_if_absent", "write_if_match", "rename")
-    for step in (STEPS_OF_RENAME if verb == "rename" else WRITE_STEPS)
-    if step not in (*STEPS_OF_MAKING, ONE_SYNCED)
+    (verb, step) for verb, steps in STEPS_OF.items() for step in steps if step not in (*STEPS_OF_MAKING, ONE_SYNCED)
 ]
 CASES_PER_DIRECTORY = [
     # A swap finds its object, and so its directories.
     *((verb, step) for verb in ("write", "write_if_absent", "rename") for step in STEPS_OF_MAKING),
-    *((verb, ONE_SYNCED) for verb in ("write", "write_if_absent", "write_if_match", "rename")),
+    *((verb, ONE_SYNCED) for verb in STEPS_OF),
 ]
-
 
 DEEP = "a/b/c/d/e/x"
 
@@ -234,14 +237,20 @@ def test_the_steps_come_in_the_order_in_which_they_are_declared(tmp_path: Path):
             steps.append(step)
 
     adapter = Watched(parse_uri(tmp_path))
-    adapter.write(adapter.key("a/b/x"), b"1")
+    assert adapter.write_if_absent(adapter.key("a/b/x"), b"1")
     once = WRITE_STEPS[WRITE_STEPS.index(DIRECTORY_READY) : WRITE_STEPS.index(ONE_SYNCED)]
     # Two directories are made; they, the root and the one above it are synced afterwards.
     assert tuple(steps) == (*STEPS_OF_MAKING * 2, *once, *[ONE_SYNCED] * 4, WRITE_STEPS[-1])
-    assert tuple(dict.fromkeys(steps)) == WRITE_STEPS
+    assert tuple(dict.fromkeys(steps)) == STEPS_OF["write_if_absent"]
+    steps.clear()
+    adapter.write(adapter.key("d/x"), b"1")
+    assert tuple(dict.fromkeys(steps)) == STEPS_OF["write"]
     steps.clear()
     adapter.rename(adapter.key("a/b/x"), adapter.key("c/x"))
-    assert tuple(dict.fromkeys(steps)) == STEPS_OF_RENAME
+    assert tuple(dict.fromkeys(steps)) == STEPS_OF["rename"]
+    steps.clear()
+    assert adapter.write_if_match(adapter.key("c/x"), b"2", content_token(b"1"))
+    assert tuple(dict.fromkeys(steps)) == tuple(step for step in WRITE_STEPS if step not in STEPS_OF_MAKING)
 
 
 def test_a_loser_removes_its_temporary_file(tmp_path: Path):

@@ -237,6 +237,26 @@ def test_make_durable_syncs_every_file_and_then_every_directory_once_deepest_fir
                 assert directories.index(below) < directories.index(path)
 
 
+def test_make_durable_syncs_the_way_to_a_directory_once(adapter: LocalAdapter, disk: Disk):
+    """A directory that is made anew, also under its old name and by somebody else, is another one."""
+    folder = Path(adapter.uri(adapter.key("t/data")))
+
+    def synced_for(name: str) -> list[str]:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_bytes(b"1")
+        disk.forget()
+        adapter.make_durable([adapter.key(f"t/data/{name}")])
+        return disk.synced()
+
+    way = ["top/g/t", "top/g", "top"]
+    assert synced_for("1.lance") == ["top/g/t/data/1.lance", "top/g/t/data", *way]
+    assert synced_for("2.lance") == ["top/g/t/data/2.lance", "top/g/t/data"]
+    # Kept under another name, so that no new directory gets its number.
+    folder.rename(folder.with_name("kept"))
+    assert synced_for("3.lance") == ["top/g/t/data/3.lance", "top/g/t/data", *way]
+    assert synced_for("4.lance") == ["top/g/t/data/4.lance", "top/g/t/data"]
+
+
 def test_make_durable_of_nothing_syncs_nothing(adapter: LocalAdapter, disk: Disk):
     adapter.make_durable([])
     assert disk.events == []
@@ -371,4 +391,4 @@ def test_the_stronger_sync_of_macos_is_used_and_replaced_only_where_it_is_unknow
     else:
         adapter.make_durable([adapter.key("x")])
     assert set(called) == {51}
-    assert disk.synced() == (["top/g/x", "top/g", "top"] if number == errno.ENOTSUP else [])
+    assert disk.synced() == (["top/g/x", "top/g"] if number == errno.ENOTSUP else [])

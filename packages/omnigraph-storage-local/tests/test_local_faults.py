@@ -16,6 +16,7 @@ import pytest
 from omnigraph.errors import ResourceLimitError, StorageCondition, StorageError
 from omnigraph.storage import MAX_OBJECT_BYTES, ROOT, content_token, parse_uri
 from omnigraph_storage_local.adapter import LOCK_NAME, MAX_ATTEMPTS, LocalAdapter
+from omnigraph_storage_local.steps import LOCK_STEPS
 
 NOBODY = 65534
 
@@ -41,14 +42,14 @@ def configuration_error(action: Callable[[], object]) -> StorageError:
     return caught.value
 
 
-def changes(adapter: LocalAdapter, name: str) -> list[Callable[[], object]]:
-    """Every change that can be asked of an object that holds ``old``."""
+def changes(adapter: LocalAdapter, name: str, *, conditional: bool = False) -> list[Callable[[], object]]:
+    """Every way to write that can be asked for an object that holds ``old``, or the conditional ones alone."""
     key = adapter.key(name)
-    return [
-        lambda: adapter.write(key, b"new"),
+    found: list[Callable[[], object]] = [
         lambda: adapter.write_if_absent(adapter.key(f"{name}-fresh"), b"new"),
         lambda: adapter.write_if_match(key, b"new", content_token(b"old")),
     ]
+    return found if conditional else [lambda: adapter.write(key, b"new"), *found]
 
 
 # ── refused access ───────────────────────────────────────────────────────────────────────────────────────────
@@ -86,7 +87,7 @@ def test_a_refused_change_is_an_error_that_changes_nothing(
     adapter: LocalAdapter, root: Path, monkeypatch: pytest.MonkeyPatch, function: str, refused: str, number: int
 ):
     adapter.write(adapter.key("dir/x"), b"old")
-    for change in changes(adapter, "dir/x"):
+    for change in changes(adapter, "dir/x", conditional="lock" in refused):
         with monkeypatch.context() as patch:
             failing(patch, function, number, when=lambda path: bool(re.search(refused, path)))
             configuration_error(change)
@@ -110,7 +111,7 @@ def test_a_refused_directory_is_an_error_that_changes_nothing(
         with monkeypatch.context() as patch:
             failing(patch, "mkdir", number, when=lambda path: path.endswith("/new"))
             configuration_error(change)
-        assert sorted(os.listdir(root)) == sorted([LOCK_NAME, "x"])
+        assert os.listdir(root) == ["x"]
     adapter.rename(adapter.key("x"), new)
     assert adapter.read(new) == b"old"
 
@@ -171,22 +172,21 @@ def test_permissions_of_the_file_system_itself_are_errors_and_never_absence(open
 @pytest.mark.parametrize("mode", [0o644, 0o444])
 def test_whoever_may_read_the_lock_file_of_another_user_may_lock_it(open_place: Path, children, mode: int):
     adapter = LocalAdapter(parse_uri(open_place / "g"))
-    adapter.write(adapter.key("x"), b"1")
+    assert adapter.write_if_absent(adapter.key("x"), b"1")
     os.chmod(open_place / "g", 0o777)
     os.chmod(open_place / "g" / LOCK_NAME, mode)
 
     def work() -> None:
         become_somebody_without_power()
-        adapter.write(adapter.key("x"), b"2")
-        assert adapter.write_if_match(adapter.key("x"), b"3", content_token(b"2"))
+        assert adapter.write_if_match(adapter.key("x"), b"2", content_token(b"1"))
 
     assert children.run(work) == 0
-    assert adapter.read(adapter.key("x")) == b"3"
+    assert adapter.read(adapter.key("x")) == b"2"
 
 
 def test_two_users_of_a_lock_file_lock_each_other_out(open_place: Path, children):
     adapter = LocalAdapter(parse_uri(open_place / "g"))
-    adapter.write(adapter.key("x"), b"1")
+    assert adapter.write_if_absent(adapter.key("x"), b"1")
     os.chmod(open_place / "g", 0o777)
     os.chmod(open_place / "g" / LOCK_NAME, 0o444)
 
@@ -194,7 +194,7 @@ def test_two_users_of_a_lock_file_lock_each_other_out(open_place: Path, children
         become_somebody_without_power()
         adapter.lock_timeout_seconds = 0.05
         with pytest.raises(StorageError, match="another process holds it"):
-            adapter.write(adapter.key("x"), b"2")
+            adapter.write_if_match(adapter.key("x"), b"2", content_token(b"1"))
 
     with adapter._locked():
         assert children.run(work) == 0
@@ -202,9 +202,11 @@ def test_two_users_of_a_lock_file_lock_each_other_out(open_place: Path, children
 
 
 @pytest.mark.parametrize("is_there", [True, False])
-def test_a_lock_file_that_this_user_may_not_use_is_named(open_place: Path, children, is_there: bool):
+def test_a_lock_file_that_this_user_may_not_use_is_named_and_not_needed_without_a_condition(
+    open_place: Path, children, is_there: bool
+):
     adapter = LocalAdapter(parse_uri(open_place / "g"))
-    adapter.write(adapter.key("free/x"), b"1")
+    assert adapter.write_if_absent(adapter.key("free/x"), b"1")
     lock = open_place / "g" / LOCK_NAME
     os.chmod(open_place / "g" / "free", 0o777)
     if is_there:
@@ -217,22 +219,24 @@ def test_a_lock_file_that_this_user_may_not_use_is_named(open_place: Path, child
     def work() -> None:
         become_somebody_without_power()
         for change in (
-            lambda: adapter.write(key, b"2"),
             lambda: adapter.write_if_absent(adapter.key("free/y"), b"2"),
             lambda: adapter.write_if_match(key, b"2", content_token(b"1")),
             lambda: adapter.rename(key, adapter.key("free/y")),
-            lambda: adapter.delete(key),
             lambda: adapter.delete_prefix(adapter.key("free")),
         ):
             error = configuration_error(change)
             assert error.uri == str(lock)
             assert error.message == f"The lock {lock} may not be used by this user."
             assert (error.help or "").startswith("This change was not made. ")
+        assert os.listdir(open_place / "g" / "free") == ["x"]
+        adapter.write(adapter.key("free/z"), b"3")
+        adapter.delete(adapter.key("free/z"))
+        adapter.write(key, b"4")
 
     assert children.run(work) == 0
     os.chmod(open_place / "g", 0o755)
     assert os.listdir(open_place / "g" / "free") == ["x"]
-    assert adapter.read(key) == b"1"
+    assert adapter.read(key) == b"4"
 
 
 # ── full disks ───────────────────────────────────────────────────────────────────────────────────────────────
@@ -274,7 +278,7 @@ def test_a_file_that_the_system_cuts_short_is_never_put_in_place(adapter: LocalA
 
     assert children.run(work) == 0
     assert adapter.read(key) == bytes(1000)
-    assert sorted(os.listdir(root)) == sorted([LOCK_NAME, "x"])
+    assert os.listdir(root) == ["x"]
 
 
 def test_a_system_that_writes_byte_by_byte_gets_all_of_them(adapter: LocalAdapter, monkeypatch: pytest.MonkeyPatch):
@@ -308,7 +312,7 @@ def test_an_interrupted_write_removes_its_temporary_file(adapter: LocalAdapter, 
         patch.setattr(os, "fsync", interrupted)
         with pytest.raises(KeyboardInterrupt):
             adapter.write(adapter.key("x"), b"new")
-    assert sorted(os.listdir(root)) == sorted([LOCK_NAME, "x"])
+    assert os.listdir(root) == ["x"]
     adapter.write(adapter.key("x"), b"new")
 
 
@@ -328,14 +332,14 @@ class Undermined(LocalAdapter):
 
 
 @pytest.mark.parametrize("step", ["directory_ready", "temporary_created", "temporary_synced", "locked", "checked"])
-def test_a_write_begins_anew_when_its_directory_vanishes(root: Path, step: str):
+@pytest.mark.parametrize("verb", ["write", "write_if_absent"])
+def test_a_write_begins_anew_when_its_directory_vanishes(root: Path, verb: str, step: str):
     adapter = Undermined(parse_uri(root))
-    for number, change in enumerate((adapter.write, adapter.write_if_absent)):
-        adapter.at, adapter.times = step, 2
-        change(adapter.key(f"a/b/{number}"), b"1")
-        assert adapter.times == 0
-        assert adapter.read(adapter.key(f"a/b/{number}")) == b"1"
-        assert os.listdir(root / "a" / "b") == [str(number)]
+    adapter.at, adapter.times = step, 2
+    getattr(adapter, verb)(adapter.key("a/b/x"), b"1")
+    assert adapter.times == (2 if verb == "write" and step in LOCK_STEPS else 0)
+    assert adapter.read(adapter.key("a/b/x")) == b"1"
+    assert os.listdir(root / "a" / "b") == ["x"]
 
 
 def test_a_compare_and_swap_whose_object_vanishes_is_lost_and_a_rename_finds_nothing(root: Path):

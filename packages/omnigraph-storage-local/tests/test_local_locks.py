@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import parse_uri
+from omnigraph.storage import content_token, parse_uri
 from omnigraph_storage_local import locks
 from omnigraph_storage_local.adapter import LocalAdapter
 from omnigraph_storage_local.locks import FileLock
@@ -63,7 +63,8 @@ def test_the_lock_is_held_inside_the_block_and_free_after_it(lock: FileLock):
     assert is_free(lock)
 
 
-def test_a_write_holds_the_lock_only_to_check_and_to_replace(tmp_path: Path):
+@pytest.mark.parametrize("verb", ["write_if_absent", "write_if_match", "rename"])
+def test_a_conditional_change_holds_the_lock_only_to_check_and_to_replace(tmp_path: Path, verb: str):
     held_at: list[str] = []
 
     class Watched(LocalAdapter):
@@ -73,7 +74,23 @@ def test_a_write_holds_the_lock_only_to_check_and_to_replace(tmp_path: Path):
 
     adapter = Watched(parse_uri(tmp_path))
     adapter.write(adapter.key("x"), b"1")
+    assert held_at == []
+    if verb == "write_if_absent":
+        assert adapter.write_if_absent(adapter.key("y"), b"2")
+    elif verb == "write_if_match":
+        assert adapter.write_if_match(adapter.key("x"), b"2", content_token(b"1"))
+    else:
+        adapter.rename(adapter.key("x"), adapter.key("y"))
     assert held_at == [LOCKED, CHECKED, REPLACED]
+
+
+def test_a_plain_write_and_a_deletion_make_no_lock_file(tmp_path: Path):
+    adapter = LocalAdapter(parse_uri(tmp_path))
+    adapter.write(adapter.key("x"), b"1")
+    adapter.write(adapter.key("y"), b"1")
+    adapter.write(adapter.key("x"), b"2")
+    adapter.delete(adapter.key("y"))
+    assert os.listdir(tmp_path) == ["x"]
 
 
 def test_a_missing_directory_is_told_and_not_made(tmp_path: Path):

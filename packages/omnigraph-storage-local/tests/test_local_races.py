@@ -1,18 +1,18 @@
-"""Many processes at one root: exactly one winner, no lost update, whole reads, and patience with a stopped holder."""
+"""Many processes at one root: exactly one winner, no lost update, whole reads, and directories that go meanwhile."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import ROOT, content_token, parse_uri
-from omnigraph_storage_local.adapter import CHECKED, LOCK_NAME, LocalAdapter
+from omnigraph.storage import ROOT, parse_uri
+from omnigraph_storage_local.adapter import LOCK_NAME, LocalAdapter
+from omnigraph_storage_local.steps import CHECKED, LOCK_STEPS, REPLACED, WRITE_STEPS
 
 WRITERS, ROUNDS = 8, 20
 PATIENCE_SECONDS = 60
@@ -116,83 +116,114 @@ def test_writers_and_removers_of_their_directories_do_not_disturb_each_other(ada
     assert not os.path.exists(adapter.root.path)
 
 
-class StopsUnderTheLock(LocalAdapter):
-    """Stops its own process between the check and the replacement, as a debugger or a hanging disk would."""
-
-    def _reached(self, step: str) -> None:
-        if step == CHECKED:
-            os.kill(os.getpid(), signal.SIGSTOP)
+# ── plain writes, which wait for no lock, and what they may meet ──────────────────────────────────────────────
 
 
-def test_a_stopped_holder_makes_every_change_wait_and_fail_and_disturbs_no_reader(root: Path, children):
-    adapter = LocalAdapter(parse_uri(root))
-    for name in ("x", "dir/y"):
-        adapter.write(adapter.key(name), b"old")
-    x, y, token = adapter.key("x"), adapter.key("dir/y"), content_token(b"old")
-    stopping = StopsUnderTheLock(adapter.root)
+@pytest.mark.parametrize("step", [step for step in WRITE_STEPS if step not in LOCK_STEPS])
+@pytest.mark.parametrize("prefix", ["a/b", ""])
+def test_a_plain_write_whose_directory_is_removed_at_any_step_is_there_or_was_removed_whole(
+    root: Path, step: str, prefix: str
+):
+    other = LocalAdapter(parse_uri(root))
+    other.lock_timeout_seconds = 0.1
+    removals = 0
 
-    def swap() -> None:
-        assert stopping.write_if_match(x, b"from the stopped one", token) is not None
+    class Removed(LocalAdapter):
+        def _reached(self, reached: str) -> None:
+            nonlocal removals
+            if reached == step and not removals:
+                removals += 1
+                other.delete_prefix(other.key(prefix) if prefix else ROOT)
 
-    pid = children.start(swap)
-    children.wait_until_stopped(pid)
+    writer = Removed(parse_uri(root))
+    writer.write(writer.key("a/b/x"), b"new")
+    assert removals == 1
+    is_changed = WRITE_STEPS.index(step) >= WRITE_STEPS.index(REPLACED)
+    assert {str(key): other.read(key) for key in other.list()} == ({} if is_changed else {"a/b/x": b"new"})
+    assert [path.name for path in root.rglob("*#*") if path.name != LOCK_NAME] == []
 
-    adapter.lock_timeout_seconds = 0.1
-    for change in (
-        lambda: adapter.write(x, b"new"),
-        lambda: adapter.write_if_absent(adapter.key("dir/z"), b"new"),
-        lambda: adapter.write_if_match(x, b"new", token),
-        lambda: adapter.rename(y, x),
-        lambda: adapter.delete(x),
-        lambda: adapter.delete_prefix(adapter.key("dir")),
-        lambda: adapter.delete_prefix(ROOT),
-    ):
-        with pytest.raises(StorageError, match=r"was not free for 0\.1 s: another process holds it") as caught:
+
+@pytest.mark.parametrize(
+    ("call", "place", "kept"),
+    [
+        # The names are listed and nothing is removed: the new bytes stand under a name that was listed, or not.
+        ("unlink", "dir/a", {"dir/fresh"}),
+        # All that was listed is removed, and the directory is about to go.
+        ("rmdir", "dir", {"dir/a", "dir/fresh"}),
+    ],
+)
+@pytest.mark.parametrize("prefix", ["dir", ""])
+def test_a_removal_takes_what_it_has_listed_and_leaves_what_a_plain_write_adds_meanwhile(
+    adapter: LocalAdapter,
+    root: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    call: str,
+    place: str,
+    kept: set[str],
+    prefix: str,
+):
+    adapter.write(adapter.key("dir/a"), b"old")
+    writer = LocalAdapter(adapter.root)
+    writer.lock_timeout_seconds = 0.1
+    writes = 0
+    real = getattr(os, call)
+
+    def write_first(path: str) -> None:
+        nonlocal writes
+        if path == str(root / place) and not writes:
+            writes += 1
+            for name in ("dir/a", "dir/fresh"):
+                writer.write(writer.key(name), b"new")
+        real(path)
+
+    monkeypatch.setattr(os, call, write_first)
+    adapter.delete_prefix(adapter.key(prefix) if prefix else ROOT)
+    assert writes == 1
+    assert {str(key): adapter.read(key) for key in adapter.list()} == dict.fromkeys(kept, b"new")
+    assert [path.name for path in root.rglob("*#*") if path.name != LOCK_NAME] == []
+    monkeypatch.undo()
+    # The next conditional changes still find one lock.
+    assert adapter.write_if_absent(adapter.key("dir/b"), b"1")
+    assert not writer.write_if_absent(writer.key("dir/b"), b"2")
+
+
+def test_plain_writers_and_deleters_of_one_object_leave_it_whole_or_absent(
+    adapter: LocalAdapter, tmp_path: Path, children
+):
+    key, end = adapter.key("dir/x"), tmp_path / "end"
+    wholes = [bytes([65 + number]) * (1000 + 30_000 * number) for number in range(2)]
+
+    def repeat(change: Callable[[], None]) -> None:
+        while not end.exists():
             change()
-        assert caught.value.condition is StorageCondition.TRANSIENT
-        assert "This change was not made" in (caught.value.help or "")
-    assert {str(key) for key in adapter.list()} == {"x", "dir/y"}
-    assert adapter.read(x) == adapter.read(y) == b"old"
-    residue = [name for name in os.listdir(root) + os.listdir(root / "dir") if "#" in name and name != LOCK_NAME]
-    assert len(residue) == 1, "only the stopped one still has its temporary file"
 
-    os.kill(pid, signal.SIGCONT)
-    assert children.wait(pid) == 0
-    assert adapter.read(x) == b"from the stopped one"
-    adapter.lock_timeout_seconds = 30
-    assert adapter.write_if_match(x, b"new", token) is None
-    adapter.write(x, b"new")
-    assert adapter.read(x) == b"new"
+    changes = (
+        lambda: adapter.write(key, wholes[0]),
+        lambda: adapter.write(key, wholes[1]),
+        lambda: adapter.delete(key),
+    )
+    pids = [children.start(lambda change=change: repeat(change)) for change in changes]
+    seen: Counter[int | None] = Counter()
+    while len(seen) < 3 or seen.total() < 1000:
+        found = adapter.read_if_exists(key)
+        seen[None if found is None else wholes.index(found)] += 1
+        assert all(children.is_running(pid) for pid in pids)
+    end.touch()
+    assert [children.wait(pid) for pid in pids] == [0] * 3
+    assert set(os.listdir(Path(adapter.uri(key)).parent)) <= {"x"}
 
 
-def test_a_deletion_that_meets_a_stopped_holder_halfway_says_that_a_part_is_gone(root: Path, children, monkeypatch):
-    adapter = LocalAdapter(parse_uri(root))
-    for name in ("x", "dir/y", "dir/deep/z"):
-        adapter.write(adapter.key(name), b"old")
-    stopping = StopsUnderTheLock(adapter.root)
-    remove = adapter._remove_directory
-    pids: list[int] = []
+@pytest.mark.parametrize(("step", "after"), [(CHECKED, b"mine"), (REPLACED, None)])
+def test_a_claim_may_be_deleted_while_another_creates_it(root: Path, step: str, after: bytes | None):
+    """A deletion inside the creation removed nothing and came first, or it removed what was created and came last."""
+    other = LocalAdapter(parse_uri(root))
+    other.lock_timeout_seconds = 0.1
 
-    def remove_and_let_another_in(directory: str) -> None:
-        remove(directory)
-        # It waits for the lock, gets it when this directory is done, and stops with it.
-        pids.append(children.start(lambda: stopping.write(adapter.key("x"), b"from the stopped one")))
+    class Meets(LocalAdapter):
+        def _reached(self, reached: str) -> None:
+            if reached == step:
+                other.delete(other.key("claim"))
 
-    monkeypatch.setattr(adapter, "_remove_directory", remove_and_let_another_in)
-    hold = adapter._lock.hold
-
-    def hold_after_the_other(timeout_seconds: float, **named):
-        if pids:
-            children.wait_until_stopped(pids[0])
-        return hold(timeout_seconds, **named)
-
-    monkeypatch.setattr(adapter._lock, "hold", hold_after_the_other)
-    adapter.lock_timeout_seconds = 0.1
-    with pytest.raises(StorageError, match="another process holds it") as caught:
-        adapter.delete_prefix(adapter.key("dir"))
-    assert (caught.value.help or "").startswith(f"Only a part of what is below {root}/dir was deleted. A holder needs")
-    assert {str(key) for key in adapter.list()} == {"x", "dir/y"}
-    os.kill(pids[0], signal.SIGCONT)
-    assert children.wait(pids[0]) == 0
-    LocalAdapter(adapter.root).delete_prefix(adapter.key("dir"))
-    assert {str(key) for key in adapter.list()} == {"x"}
+    adapter = Meets(other.root)
+    assert adapter.write_if_absent(adapter.key("claim"), b"mine")
+    assert other.read_if_exists(other.key("claim")) == after

@@ -137,6 +137,12 @@ def moment(word: str) -> str | int:
     return int(word) if word.isascii() and word.isdigit() and len(word) <= 19 else word
 
 
+def refuse_branch_and_snapshot(branch: str | None, snapshot: str | None) -> None:
+    """A commit is on its branch already."""
+    if branch is not None and snapshot is not None:
+        raise click.UsageError("Give --branch or --snapshot, not both.", click.get_current_context())
+
+
 def _not_blank(ctx: click.Context, param: click.Parameter, word: str | None) -> str | None:
     if word is not None and not word.strip():
         raise click.BadParameter("It must not be blank.", ctx, param)

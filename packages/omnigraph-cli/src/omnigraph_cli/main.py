@@ -32,6 +32,8 @@ Examples:
   omnigraph init --schema examples/films/schema.pg films.omni
   omnigraph load films.omni --data examples/films/seed.jsonl --mode append
   omnigraph query films.omni demand --query examples/films/queries.gq --params '{"since": "2025-10-01"}'
+  omnigraph mutate films.omni retag --query examples/films/queries.gq \\
+      --params '{"code": "SF-001", "tags": ["space", "slow"]}' --as ann
   omnigraph commit list films.omni
   omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq
@@ -88,6 +90,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         "init": "omnigraph_cli.commands.init:init",
         "lint": "omnigraph_cli.commands.lint:lint",
         "load": "omnigraph_cli.commands.load:load",
+        "mutate": "omnigraph_cli.commands.mutate:mutate",
         "plugins": "omnigraph_cli.commands.plugins:plugins",
         "query": "omnigraph_cli.commands.query:query",
         "schema": "omnigraph_cli.commands.schema:schema",

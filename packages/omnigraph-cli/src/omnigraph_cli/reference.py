@@ -55,6 +55,10 @@ _SNAPSHOT: Final = ("snapshot", "library.omni", "--json")
 _COMMITS: Final = ("commit", "list", "library.omni", "--json")
 _EXPLAIN: Final = ("explain", "--schema", "library.pg", "--query", "loans.gq", "--name", "titles", "--json")
 _QUERY: Final = ("query", "library.omni", "titles", "--query", "loans.gq", "--params", '{"least": 4.0}', "--json")
+_RATE: Final = "query rate($isbn: String, $score: F32) { update Book set { score: $score } where isbn = $isbn }"
+_RATED: Final = ("mutate", "library.omni", "-e", _RATE, "--params", '{"isbn": "b1", "score": 4.5}')
+_MUTATE: Final = (*_RATED, "--as", "ann", "--json")
+_LATE: Final = (*_RATED, "--if-commit", "01KA7X3J8Q0000000000000002", "--json")
 _INDICES: Final = ("ensure-indices", "library.omni", "--as", "ann", "--json")
 _ONE_BOOK: Final = "query one($isbn: String) { match { $b: Book { isbn: $isbn } } return { $b.title } }"
 _EXPLAIN_GRAPH: Final = ("explain", "library.omni", "-e", _ONE_BOOK, "--json")
@@ -188,6 +192,19 @@ def _json_results() -> Iterator[str]:
         "`graph_commit_id` is the commit that was read. What a value is in JSON:\n"
         "[Result](python.md#result). With `--format jsonl` the first line has all of it but `rows`, and `kind`, which\n"
         "is `metadata`; each row is a line of its own.",
+    )
+    yield _example(
+        "A mutation",
+        _MUTATE,
+        "`affected_nodes` and `affected_edges` are summed over the statements. `commit` is null when nothing matched:\n"
+        "nothing was written then. What breaks a rule of the schema is told as of [a load](#a-load-that-was-refused),\n"
+        "with `statement 2` as its `source`, and without a `line`.",
+    )
+    yield _example(
+        "A mutation that came too late",
+        _LATE,
+        "The commit that `--if-commit` names is not the newest; or others changed what an update or delete is about\n"
+        "while it was under way, and `members` says what. Nothing was written, and the exit code is 4.",
     )
     yield _example(
         "Indexes that were built",

@@ -42,25 +42,6 @@ def read_input(path: str) -> SourceText:
         raise _unreadable(path, error) from None
 
 
-def read_query(path: str | None, text: str | None) -> SourceText:
-    """The queries that ``--query FILE`` or ``-e TEXT`` gives.
-
-    Raises:
-        click.UsageError: neither was given, or both.
-        InvalidInputError: the file cannot be read.
-        ParseError: it is not UTF-8.
-    """
-    if path is None and text is None:
-        raise click.UsageError("Give the query by --query FILE or by -e TEXT.", click.get_current_context())
-    if path is None:
-        from omnigraph.lang import SourceText
-
-        return SourceText.of(text or "", "<query>")
-    if text is not None:
-        raise click.UsageError("Give the query by --query FILE or by -e TEXT, not both.", click.get_current_context())
-    return read_input(path)
-
-
 def refuse_unreadable(path: str) -> None:
     """Find out now whether a file can be read, before anything is opened for it.
 

@@ -10,6 +10,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph import aio
     from omnigraph.engine.budget import QueryBudget
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.result import Result
@@ -40,6 +41,7 @@ __all__ = [
     "Result",
     "Snapshot",
     "__version__",
+    "aio",
     "explain",
     "init",
     "open",
@@ -71,6 +73,8 @@ logging.getLogger(__name__).addHandler(logging.NullHandler())
 
 
 def __getattr__(name: str) -> Any:
+    if name == "aio":
+        return importlib.import_module("omnigraph.aio")
     home = _HOME.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

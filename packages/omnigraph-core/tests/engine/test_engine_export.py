@@ -6,13 +6,14 @@ import datetime as dt
 import json
 import secrets
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from omnigraph.engine import export
-from omnigraph.engine.export import export_lines
+from omnigraph.engine.export import export_parts
 from omnigraph.errors import InvalidInputError, NotFoundError
 from omnigraph.history.branches import MAIN
 from omnigraph.history.commits import Commit, CommitKind
@@ -65,7 +66,7 @@ class Graph:
         self.snapshot = Snapshot(branch=MAIN, state=GraphState.of(facts, 1), schema=graph_schema)
 
     def export(self, types: list[str] | None = None) -> list[str]:
-        return list(export_lines(self.snapshot, self.tables, types=types))
+        return list(chain.from_iterable(export_parts(self.snapshot, self.tables, types=types)))
 
 
 @pytest.fixture
@@ -131,7 +132,7 @@ def test_types_select_by_name_or_exactly_and_keep_the_order(films: Graph, types:
 )
 def test_an_unknown_type_is_refused_by_the_call_before_any_line(films: Graph, name: str, message: str):
     with pytest.raises(NotFoundError) as raised:
-        export_lines(films.snapshot, films.tables, types=["Person", name])
+        export_parts(films.snapshot, films.tables, types=["Person", name])
     assert raised.value.message == message
     assert raised.value.details == {"type": name}
     assert raised.value.help
@@ -139,14 +140,14 @@ def test_an_unknown_type_is_refused_by_the_call_before_any_line(films: Graph, na
 
 def test_a_bare_name_in_place_of_a_list_is_refused(films: Graph):
     with pytest.raises(InvalidInputError, match="no list of type names"):
-        export_lines(films.snapshot, films.tables, types="Film")
+        export_parts(films.snapshot, films.tables, types="Film")
 
 
 def test_lines_are_read_as_they_are_asked_for(films: Graph, monkeypatch: pytest.MonkeyPatch):
     opened: list[str] = []
     open_at = LanceTables.open_at
     monkeypatch.setattr(LanceTables, "open_at", lambda self, pin: opened.append(pin.location) or open_at(self, pin))
-    lines = export_lines(films.snapshot, films.tables)
+    lines = chain.from_iterable(export_parts(films.snapshot, films.tables))
     assert opened == []
     next(lines)
     assert len(opened) == 1

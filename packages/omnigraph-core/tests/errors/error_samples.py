@@ -11,12 +11,14 @@ from omnigraph.errors import (
     BackendNotInstalledError,
     BranchReplacedError,
     CheckError,
+    ClosedError,
     CompileError,
     ConflictError,
     ConstraintError,
     ContentionError,
     DeadlineError,
     EmbeddingError,
+    ForkedProcessError,
     FormatError,
     HeadMovedError,
     InternalError,
@@ -60,6 +62,8 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     BackendFailedToLoadError: BackendFailedToLoadError("It broke.", plugin="gs", uri="gs://b", help="Reinstall it."),
     BackendConflictError: BackendConflictError("Two claim it.", providers=("a 1", "b 2"), help="Remove one."),
     ReadOnlyError: ReadOnlyError("Opened for reading.", uri="s3://b/g", help="Open it for writing."),
+    ClosedError: ClosedError("Closed.", help="Open it again.", details={"uri": "s3://b/g"}),
+    ForkedProcessError: ForkedProcessError("Forked.", help="Spawn.", details={"uri": "s3://b/g"}),
     UnsupportedCapabilityError: UnsupportedCapabilityError(
         "It cannot.", capability="write_if_match", uri="s3://b/g/x", help="Use another."
     ),

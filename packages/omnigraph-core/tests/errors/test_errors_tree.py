@@ -19,6 +19,7 @@ from omnigraph.errors import (
     BackendNotInstalledError,
     BranchReplacedError,
     CheckError,
+    ClosedError,
     CompileError,
     ConflictError,
     ConstraintError,
@@ -26,6 +27,7 @@ from omnigraph.errors import (
     DeadlineError,
     EmbeddingError,
     ErrorKind,
+    ForkedProcessError,
     FormatError,
     HeadMovedError,
     InternalError,
@@ -69,6 +71,8 @@ HELD_KINDS = [
     "contention",
     "merge_conflict",
     "recovery_required",
+    "closed",
+    "forked_process",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -108,6 +112,8 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (BackendConflictError, "backend_conflict", (StorageError,)),
         (UnsupportedCapabilityError, "unsupported_capability", (StorageError,)),
         (ReadOnlyError, "read_only", (OmnigraphError,)),
+        (ClosedError, "closed", (OmnigraphError,)),
+        (ForkedProcessError, "forked_process", (OmnigraphError,)),
         (CompileError, "compile", (OmnigraphError, ValueError)),
         (ParseError, "compile", (CompileError,)),
         (CheckError, "compile", (CompileError,)),

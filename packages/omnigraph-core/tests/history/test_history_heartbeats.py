@@ -57,6 +57,18 @@ def test_writes_of_several_threads_have_one_heart():
     wait_until(lambda: beats(adapter, heart) == 0)
 
 
+def test_a_heart_that_is_closed_leaves_nothing_whether_it_beat_or_not():
+    adapter = new_adapter()
+    for heart in (Heart(adapter, beat_seconds=0.2), Heart(adapter, beat_seconds=30)):
+        is_slow = heart._beat_seconds < 1
+        with heart.beating():
+            wait_until(lambda heart=heart, is_slow=is_slow: beats(adapter, heart) >= is_slow)
+        heart.close()
+        assert heart._thread is None
+        assert list(adapter.list(adapter.key(HEARTBEAT_PREFIX))) == []
+        heart.close()
+
+
 def test_a_heart_beats_again_after_a_rest():
     adapter = new_adapter()
     heart = Heart(adapter, beat_seconds=BEAT)

@@ -20,6 +20,7 @@ from omnigraph.testing import GraphContract, GraphPlace
 from omnigraph.testing.faults import FailpointError
 from omnigraph.testing.graph_contract.clauses import SEED
 from omnigraph.write import publish
+from omnigraph.write.load import LoadResult
 from omnigraph.write.maintenance import Maintenance
 
 _init, _open, _load, _export, _query = front.init, front.open, Graph.load, Graph.export, Graph.query
@@ -91,7 +92,7 @@ def load_always_merges(self: Graph, data: Any, mode: str, **options: Any) -> Any
 
 def load_of_nothing_does_nothing(self: Graph, data: Any, mode: str, **options: Any) -> Any:
     if not data:
-        return front.LoadResult(branch="main", mode=mode, nodes={}, edges={}, total=0, commit=self.commits.list()[0])
+        return LoadResult(branch="main", mode=mode, nodes={}, edges={}, total=0, commit=self.commits.list()[0])
     return _load(self, data, mode, **options)
 
 

@@ -26,11 +26,12 @@ from publish_world import (
 )
 
 from omnigraph import failpoints
+from omnigraph.cancellation import CallCancelledError, CancellationToken, cancellable
 from omnigraph.errors import FormatError, OutcomeUnknownError, StorageCondition, StorageError
 from omnigraph.history.repository import Repository
-from omnigraph.storage import StorageAdapter
+from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.log import LogRefusedError, LogTable
-from omnigraph.testing.faults import FailpointError, Fault, FaultyAdapter, Raise, RaiseTimes, armed, recorded
+from omnigraph.testing.faults import Call, FailpointError, Fault, FaultyAdapter, Raise, RaiseTimes, armed, recorded
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.publish import SETTLING_LOOKS, publish
 
@@ -301,21 +302,80 @@ def test_a_deadline_that_cannot_be_withdrawn_may_still_happen():
 # ── the process stumbles ─────────────────────────────────────────────────────────────────────────────────────────
 
 PUBLISH_POINTS = [name for name in failpoints.FAILPOINTS if name.startswith("publish.")]
-ANNOUNCED = PUBLISH_POINTS[1:-1]
 VISIBLE = PUBLISH_POINTS[PUBLISH_POINTS.index(failpoints.PUBLISH_AFTER_COMMIT) :]
 
 
-@pytest.mark.parametrize("error", [FailpointError("here"), KeyboardInterrupt()], ids=["error", "interrupt"])
+@pytest.mark.parametrize(
+    "error",
+    [FailpointError("here"), KeyboardInterrupt(), CallCancelledError()],
+    ids=["error", "interrupt", "cancellation"],
+)
 @pytest.mark.parametrize("name", PUBLISH_POINTS)
-def test_a_process_that_stumbles_leaves_the_old_state_or_the_new_one(name, error):
+def test_a_write_that_is_interrupted_leaves_the_old_state_or_the_new_one_and_no_sidecar(name, error):
     repository = new_graph()
     write(repository, {PERSON: appending("ann")})
     with armed({name: Raise(error)}), pytest.raises(type(error)):
         write(repository, {PERSON: appending("bob"), SAW: appending("e1")})
     is_visible = name in VISIBLE
     assert ids_now(repository, SAW) == (["e1"] if is_visible else [])
-    assert len(sidecars(repository)) == (1 if name in ANNOUNCED else 0)
+    assert sidecars(repository) == []
     check_went_on(repository, persons=["ann", "bob"] if is_visible else ["ann"])
+
+
+def test_a_sidecar_that_is_being_written_when_the_write_is_interrupted_is_taken_away():
+    repository = new_graph()
+    genuine = type(repository.adapter).write
+
+    def write_and_stumble(self: StorageAdapter, key: ObjectKey, data: bytes) -> None:
+        genuine(self, key, data)
+        raise KeyboardInterrupt
+
+    with standing_in(type(repository.adapter), "write", write_and_stumble), pytest.raises(KeyboardInterrupt):
+        write(repository, {PERSON: appending("ann")})
+    assert sidecars(repository) == []
+    check_went_on(repository, persons=[])
+
+
+def test_an_interrupted_write_whose_sidecar_stays_is_still_an_interrupt(caplog):
+    sound, repository = graph_with(Fault(verb="delete", error=OSError(5, "I/O"), name_contains="__recovery"))
+    interrupt = armed({failpoints.PUBLISH_TABLES_DURABLE: Raise(KeyboardInterrupt())})
+    with caplog.at_level(logging.WARNING), interrupt, pytest.raises(KeyboardInterrupt):
+        write(repository, {PERSON: appending("ann")})
+    [left] = sidecars(sound)
+    assert left in caplog.text
+    check_went_on(repository, persons=[])
+
+
+# ── nobody waits for the write any more ──────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("name", PUBLISH_POINTS)
+def test_a_write_that_is_given_up_stops_before_it_is_announced_or_goes_on_to_its_end(name):
+    repository, token = new_graph(), CancellationToken()
+    write(repository, {PERSON: appending("ann")})
+    is_early = name == failpoints.PUBLISH_BEFORE_SIDECAR
+    with armed({name: Call(lambda _: token.cancel())}), cancellable(token):
+        if is_early:
+            with pytest.raises(CallCancelledError):
+                write(repository, {PERSON: appending("bob")})
+        else:
+            write(repository, {PERSON: appending("bob")})
+    assert token.is_cancelled
+    assert sidecars(repository) == []
+    check_went_on(repository, persons=["ann"] if is_early else ["ann", "bob"])
+
+
+def test_a_write_that_is_given_up_after_it_was_announced_goes_on_past_others():
+    repository, token = new_graph(), CancellationToken()
+
+    def be_overtaken() -> None:
+        token.cancel()
+        write_elsewhere(repository, {FILM: appending("alien")})
+
+    with swaps(be_overtaken), cancellable(token):
+        published = write(repository, {PERSON: appending("ann")})
+    assert published.commit.manifest_version == 3
+    check_went_on(repository, persons=["ann"])
 
 
 @pytest.mark.parametrize("name", [failpoints.PUBLISH_BEFORE_COMMIT, failpoints.PUBLISH_AFTER_COMMIT])

@@ -1,10 +1,15 @@
 """``LocalAdapter``: control objects as files below one directory, Lance's tables beside them.
 
-    write     make directories, fill and sync ``<name>#<digits>``  →  lock: check, rename  →  sync directories
-    read      open and read, without the lock
+    write_if_*   make directories, fill and sync ``<name>#<digits>``  →  lock: check, rename  →  sync directories
+    write        the same without the lock: nothing is compared
+    delete       unlink, without the lock                             →  sync directories
+    read         open and read, without the lock
 
 The slow part of a change happens on a temporary file; the lock covers a check and one ``rename(2)``. So readers meet
 whole objects, create-if-absent needs no hard links, and ``write_if_match`` is a compare-and-swap among all processes.
+Whoever writes or deletes without a condition waits for nobody: a process that is stopped while it holds the lock is in
+the way of conditional changes, ``rename`` and ``delete_prefix`` only. The interface has a rule for it: an object that
+others change with a condition is not changed without one at the same time.
 A writer that dies leaves a temporary file, which no listing shows and no key reaches; its lock is freed by the kernel.
 
 Directories are not objects. A link to a file counts as a file, and replacing it replaces the link. A linked directory
@@ -32,7 +37,7 @@ from omnigraph.storage import (
     queue_identity,
 )
 from omnigraph.storage.failures import describe_failure
-from omnigraph_storage_local.durability import directories_above, sync_descriptor, sync_directory
+from omnigraph_storage_local.durability import directories_above, identity_of, sync_descriptor, sync_directory
 from omnigraph_storage_local.links import LinkSupport, deepest_existing, probe_hard_links
 from omnigraph_storage_local.locks import NOTHING_SO_FAR, FileLock
 from omnigraph_storage_local.objects import (
@@ -75,7 +80,7 @@ class LocalAdapter(StorageAdapter):
     """Control objects in a directory of a local file system, shared by any number of processes.
 
     Attributes:
-        lock_timeout_seconds: how long a change waits for others before it fails as ``transient``.
+        lock_timeout_seconds: how long a change that needs the lock waits for it before it fails as ``transient``.
     """
 
     lock_timeout_seconds: float = 30.0
@@ -118,7 +123,7 @@ class LocalAdapter(StorageAdapter):
     # ── changing ─────────────────────────────────────────────────────────────────────────────────────────────
 
     def _write(self, key: ObjectKey, data: bytes) -> None:
-        self._replace(key, lambda: self._staged(key, data), allowed=lambda: True)
+        self._replace(key, lambda: self._staged(key, data), allowed=None)
 
     def _write_if_absent(self, key: ObjectKey, data: bytes) -> bool:
         return self._replace(
@@ -145,8 +150,7 @@ class LocalAdapter(StorageAdapter):
         try:
             if stat.S_ISDIR(os.lstat(path).st_mode):
                 return
-            with self._locked():
-                os.unlink(path)
+            os.unlink(path)
         except FileNotFoundError:
             return
         except NotADirectoryError:
@@ -161,7 +165,7 @@ class LocalAdapter(StorageAdapter):
         directories = self._directories(top)
         so_far = NOTHING_SO_FAR
         for directory in reversed(directories):
-            # One directory at a time, so that other writers never wait for a whole tree.
+            # One directory at a time, so that conditional changes never wait for a whole tree.
             with suppress(FileNotFoundError), self._locked(so_far):
                 so_far = f"Only a part of what is below {top} was deleted."
                 self._remove_directory(directory)
@@ -172,24 +176,23 @@ class LocalAdapter(StorageAdapter):
     # ── what Lance needs ─────────────────────────────────────────────────────────────────────────────────────
 
     def make_durable(self, files: Iterable[ObjectKey]) -> None:
-        """Sync every file, then every directory from it up to the root and the one above, deepest first, each once.
-
-        Raises:
-            StorageError: condition ``not_found`` when a file is missing.
-        """
-        directories: set[str] = set()
+        """Sync every file, then every directory that holds one, and as ``_settle`` does those above; deepest first."""
+        holding: set[str] = set()
         for key in dict.fromkeys(files):
             with self._edge("make durable", key):
                 with open_object(self.uri(key), self.root.path) as (descriptor, _):
                     sync_descriptor(descriptor)
-                directories.update(directories_above(self.uri(key), self.root.path))
-        if not directories:
+                holding.add(os.path.dirname(self.uri(key)))
+        if not holding:
             return
         with self._edge("make durable", ROOT):
-            # A directory's path is longer than those of the directories above it.
-            for directory in sorted(directories, key=len, reverse=True):
-                self._sync(directory)
-            self._sync(os.path.dirname(self.root.path))
+            new = [each for each in holding if self._settled.get(each) != identity_of(os.stat(each))]
+            above = {each for directory in new for each in directories_above(directory, self.root.path)}
+            # Deepest first: a path is longer than those of the directories above it.
+            synced = {each: self._sync(each) for each in sorted(holding | above, key=len, reverse=True)}
+            if new:
+                self._sync(os.path.dirname(self.root.path))
+                self._settled.update({each: found for each in new if (found := synced[each]) is not None})
 
     def check_lance_commits(self) -> None:
         """Refuse a file system without hard links, by which Lance claims a version of a table.
@@ -209,9 +212,14 @@ class LocalAdapter(StorageAdapter):
     # ── the one way to change an object ──────────────────────────────────────────────────────────────────────
 
     def _replace(
-        self, target: ObjectKey, incoming: Callable[[], AbstractContextManager[str]], allowed: Callable[[], bool]
+        self,
+        target: ObjectKey,
+        incoming: Callable[[], AbstractContextManager[str]],
+        allowed: Callable[[], bool] | None,
     ) -> bool:
         """Rename the incoming file over the target if ``allowed()`` says so under the lock; whether it was done.
+
+        With None it is done without the lock.
 
         Raises:
             IsADirectoryError: a directory stands where the object is to be.
@@ -221,7 +229,7 @@ class LocalAdapter(StorageAdapter):
         path = self.uri(target)
         refuse_directory(path)
         # Whoever has lost already need not write and sync a file to learn it.
-        if not allowed():
+        if allowed is not None and not allowed():
             return False
         was_ready = False
         for _ in range(MAX_ATTEMPTS):
@@ -229,10 +237,9 @@ class LocalAdapter(StorageAdapter):
                 self._make_directories(os.path.dirname(path))
                 was_ready = True
                 self._reached(DIRECTORY_READY)
-                with incoming() as source, self._locked():
-                    self._reached(LOCKED)
+                with incoming() as source, nullcontext() if allowed is None else self._locked():
                     refuse_directory(path)
-                    if not allowed():
+                    if allowed is not None and not allowed():
                         return False
                     self._reached(CHECKED)
                     os.replace(source, path)
@@ -240,7 +247,6 @@ class LocalAdapter(StorageAdapter):
             except FileNotFoundError:
                 # A delete_prefix took the directory away, and with it the temporary file or the lock file.
                 continue
-            self._reached(UNLOCKED)
             self._settle(os.path.dirname(path), changed=path)
             self._reached(DIRECTORY_SYNCED)
             return True
@@ -280,9 +286,13 @@ class LocalAdapter(StorageAdapter):
     def _reached(self, step: str) -> None:
         """Called by every verb that comes to one of ``WRITE_STEPS``; crash tests override it to die there."""
 
-    def _locked(self, so_far: str = NOTHING_SO_FAR) -> AbstractContextManager[None]:
+    @contextmanager
+    def _locked(self, so_far: str = NOTHING_SO_FAR) -> Iterator[None]:
         opened = partial(self._reached, LOCK_OPENED)
-        return self._lock.hold(self.lock_timeout_seconds, so_far=so_far, opened=opened)
+        with self._lock.hold(self.lock_timeout_seconds, so_far=so_far, opened=opened):
+            self._reached(LOCKED)
+            yield
+        self._reached(UNLOCKED)
 
     # ── directories ──────────────────────────────────────────────────────────────────────────────────────────
 
@@ -349,7 +359,11 @@ class LocalAdapter(StorageAdapter):
         return found
 
     def _remove_directory(self, directory: str) -> None:
-        """Remove a directory and the files in it, under the lock; temporary files and strangers' files too."""
+        """Remove a directory and the files in it, under the lock; temporary files and strangers' files too.
+
+        A plain write does not wait for it: what one puts here meanwhile goes or stays, whole, and if it stays, so does
+        the directory.
+        """
         with os.scandir(directory) as entries:
             files = [entry.path for entry in entries if not entry.is_dir(follow_symlinks=False)]
         for path in files:

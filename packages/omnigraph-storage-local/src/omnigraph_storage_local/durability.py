@@ -45,6 +45,11 @@ def sync_directory(path: str) -> tuple[int, int]:
                 raise
     finally:
         os.close(descriptor)
+    return identity_of(found)
+
+
+def identity_of(found: os.stat_result) -> tuple[int, int]:
+    """Tells a directory from another one that is made later under its name: device and inode."""
     return found.st_dev, found.st_ino
 
 

@@ -1,4 +1,4 @@
-"""What a write prepares before it asks for the lock: its directory and its temporary file.
+"""What a write prepares before anybody can see it: its directory and its temporary file.
 
 Both survive company: other processes may make the same directory, or remove it with ``delete_prefix``, at any moment.
 Whoever finds a directory gone gets a ``FileNotFoundError`` and starts anew.

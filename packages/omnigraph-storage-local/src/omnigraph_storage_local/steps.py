@@ -36,8 +36,14 @@ WRITE_STEPS: Final = (
     ONE_SYNCED,
     DIRECTORY_SYNCED,
 )
-"""The points between the system calls of a write, in order; the object changes between CHECKED and REPLACED.
+"""The points between the system calls of a conditional write, in order.
 
-DIRECTORY_MADE and PARENT_SYNCED come once for each directory that was missing, ONE_SYNCED for each directory that is
-synced after the change.
+The object changes between CHECKED and REPLACED. DIRECTORY_MADE and PARENT_SYNCED come once for each directory that was
+missing, ONE_SYNCED for each directory that is synced after the change.
 """
+
+LOCK_STEPS: Final = (LOCK_OPENED, LOCKED, UNLOCKED)
+"""Those that ``write`` does not come to."""
+
+TEMPORARY_STEPS: Final = (TEMPORARY_CREATED, TEMPORARY_WRITTEN, TEMPORARY_SYNCED)
+"""Those that ``rename`` does not come to."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph_cli.commands.query import read_params, refuse_branch_and_snapshot
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, moment, storage_options
+from omnigraph_cli.graphs import GraphPlace, moment, refuse_branch_and_snapshot, storage_options
 from omnigraph_cli.output.graph_results import ExplanationResult
 from omnigraph_cli.output.language_results import ExplainResult
+from omnigraph_cli.queries import read_params, read_query
 from omnigraph_cli.session import Session, global_options, json_option
-from omnigraph_cli.sources import FILE, read_input, read_query, refuse_two_dashes
+from omnigraph_cli.sources import FILE, read_input, refuse_two_dashes
 
 if TYPE_CHECKING:
     from omnigraph.lang import SourceText

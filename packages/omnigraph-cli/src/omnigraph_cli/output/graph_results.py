@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph import Commit, Explanation, IndexReport, LoadResult, Snapshot
+    from omnigraph import Commit, Explanation, IndexReport, LoadResult, MutationResult, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +39,24 @@ class LoadedResult:
 
     def to_dict(self) -> dict[str, Any]:
         return {"uri": self.uri, **self.load.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MutatedResult:
+    """What a mutation did.
+
+    Attributes:
+        actor: who asked for it, also where there is no commit to say so.
+    """
+
+    uri: str
+    actor: str | None
+    mutation: MutationResult
+
+    def to_dict(self) -> dict[str, Any]:
+        facts = self.mutation.to_dict()
+        commit = facts.pop("commit")
+        return {"uri": self.uri, **facts, "actor_id": self.actor, "commit": commit}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""How results of the verbs on graphs read, and records that could not be loaded."""
+"""How results of the verbs on graphs read, and what is wrong with records and statements."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from omnigraph_cli.output.graph_results import (
     IndexedResult,
     InitResult,
     LoadedResult,
+    MutatedResult,
     SnapshotResult,
 )
 from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, counted, lines_of, row
@@ -44,6 +45,17 @@ def _(result: LoadedResult) -> Iterator[Line]:
     else:
         yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {done.branch} with {done.mode}: {counts}{kinds}")
     yield Line(Text("commit ", DIM), done.commit.id)
+
+
+@lines_of.register
+def _(result: MutatedResult) -> Iterator[Line]:
+    done = result.mutation
+    if done.commit is None:
+        yield Line(Text("nothing matched: ", GOOD), f"nothing was written to {done.branch} via {done.query_name}")
+        return
+    counts = f"{counted(done.affected_nodes, 'node')}, {counted(done.affected_edges, 'edge')}"
+    yield Line(Text("changed ", GOOD), f"{done.branch} via {done.query_name}: {counts}")
+    yield Line(Text("commit  ", DIM), done.commit.id)
 
 
 @lines_of.register
@@ -118,7 +130,10 @@ def _types(types: list[Mapping[str, Any]]) -> str:
 
 
 def problem_lines(problems: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """``seed.jsonl:7: error[wrong_type]: Film.stars expects F32, got "many"``, the first of them."""
+    """``seed.jsonl:7: error[wrong_type]: Film.stars expects F32, got "many"``, the first of them.
+
+    What a mutation does wrong has its statement in front: ``statement 2: error[endpoint]: ...``.
+    """
     for each in problems[:SHOWN_PROBLEMS]:
         line = each.get("line")
         parts = [each.get("source") or ("record" if line is not None else ""), "" if line is None else str(line)]

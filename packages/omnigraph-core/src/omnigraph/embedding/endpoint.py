@@ -18,6 +18,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any, Final
 
 import omnigraph
+from omnigraph.cancellation import cancellable_wait
 from omnigraph.embedding.exchange import MAX_ANSWER_BYTES, Answer, AnswerTooLargeError, exchange
 from omnigraph.embedding.settings import ATTEMPTS, BASE_URL, DEADLINE, MODEL, TIMEOUT, EmbedderSettings
 from omnigraph.errors import EmbeddingError
@@ -85,7 +86,7 @@ class Endpoint:
                 failure.add_note("The deadline would have been over before the next attempt.")
                 raise failure
             _log.debug("%s (model %s), attempt %d: %s", self.provider, self.model, attempt, failure.message)
-            time.sleep(wait)
+            cancellable_wait(wait)
         raise AssertionError("there is at least one attempt")
 
     def _attempt(self, url: str, *, headers: Mapping[str, str], data: bytes, seconds: float) -> Answer | OSError:

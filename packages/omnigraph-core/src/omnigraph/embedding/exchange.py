@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import http.client
-import queue
 import ssl
 import threading
 import time
@@ -17,6 +16,8 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+
+from omnigraph.cancellation import cancellable_wait
 
 MAX_ANSWER_BYTES: Final = 32 * 1024**2
 
@@ -44,22 +45,23 @@ def exchange(url: str, *, headers: Mapping[str, str], body: bytes, seconds: floa
         OSError: the server cannot be reached, is not who it should be, or hung up.
         AnswerTooLargeError: as it says.
     """
-    outcome: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
+    outcome: list[Answer | BaseException] = []
+    is_over = threading.Event()
     request = urllib.request.Request(url, data=body, headers=dict(headers), method="POST")  # noqa: S310  # http(s) only
 
     def work() -> None:
         try:
-            outcome.put(_exchange(request, seconds))
+            outcome.append(_exchange(request, seconds))
         except BaseException as error:  # noqa: BLE001  # it is raised in the thread that waits
-            outcome.put(error)
+            outcome.append(error)
+        is_over.set()
 
     # In a thread of its own: neither the look-up of a name nor a server that sends byte by byte knows a timeout. One
     # that is given up ends by itself, and is in nobody's way until then.
     threading.Thread(target=work, name="omnigraph-embedding", daemon=True).start()
-    try:
-        found = outcome.get(timeout=seconds)
-    except queue.Empty:
-        raise TimeoutError("no whole answer came in time") from None
+    if not cancellable_wait(seconds, is_over.wait):
+        raise TimeoutError("no whole answer came in time")
+    found = outcome[0]
     if isinstance(found, Answer):
         return found
     raise found

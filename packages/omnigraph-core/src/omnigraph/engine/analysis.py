@@ -60,8 +60,15 @@ _LOWER: Final = np.where((_bytes >= ord("A")) & (_bytes <= ord("Z")), _bytes + 3
 _IS_WORD: Final = np.array([each >= 128 or chr(each).isalnum() for each in range(256)])
 """Bytes of letters and digits; what is not ASCII is looked at again, word by word."""
 
-_stemming = threading.Lock()
-_stemmer: Final = snowballstemmer.stemmer("english")
+
+class _Stemmer(threading.local):
+    """A stemmer keeps the word it works on, so each thread has its own."""
+
+    def __init__(self) -> None:
+        self.english: Any = snowballstemmer.stemmer("english")
+
+
+_stemmer: Final = _Stemmer()
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +216,4 @@ def _words_of_piece(piece: str) -> tuple[tuple[str, str], ...]:
 def _stem(word: str) -> str:
     if _CAN_CHANGE.search(word) is None:
         return word
-    stemmer: Any = _stemmer
-    # A stemmer keeps the word it works on.
-    with _stemming:
-        return str(stemmer.stemWord(word))
+    return str(_stemmer.english.stemWord(word))

@@ -11,12 +11,12 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.config import Settings
 from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
 
-_ADVICE: Final = (
-    "Narrow the query, or give more: g.query(..., budget=QueryBudget({name}=...)), or by {variable} in the environment."
-)
+_ADVICE: Final = "Narrow the query, or give more: {call}by {variable} in the environment."
+_CALL: Final = "g.query(..., budget=QueryBudget({name}=...)), or "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,16 +56,22 @@ class QueryBudget:
         return cls(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
 
 
-def advice(name: str) -> str:
-    """The next move of who reached a bound."""
-    return _ADVICE.format(name=name, variable=f"OMNIGRAPH_QUERY_{name.upper()}")
+def advice(name: str, *, is_given: bool = True) -> str:
+    """The next move of who reached a bound; ``is_given`` says that the call takes a budget."""
+    call = _CALL.format(name=name) if is_given else ""
+    return _ADVICE.format(call=call, variable=f"OMNIGRAPH_QUERY_{name.upper()}")
 
 
 @dataclass(slots=True)
 class Spending:
-    """One execution's use of its budget. Belongs to one thread."""
+    """One execution's use of its budget. Belongs to one thread.
+
+    Attributes:
+        is_given: whether the caller can give a budget; only the environment can otherwise.
+    """
 
     budget: QueryBudget
+    is_given: bool = True
     _started: float = field(default_factory=time.monotonic)
 
     @property
@@ -75,18 +81,19 @@ class Spending:
         return None if deadline is None else max(0.0, deadline - (time.monotonic() - self._started))
 
     def check_time(self, operator: str) -> None:
-        """Raise when the time is over; call it between batches, hops and operators.
+        """Raise when the time is over, or the query was given up; call it between batches, hops and operators.
 
         Raises:
-            DeadlineError: it is.
+            DeadlineError: the time is over.
         """
+        check_cancelled()
         deadline = self.budget.deadline
         if deadline is not None and time.monotonic() - self._started > deadline:
             raise DeadlineError(
                 f"The query took longer than its deadline of {deadline:g} s, in {operator}.",
                 deadline=deadline,
                 operator=operator,
-                help=advice("deadline"),
+                help=advice("deadline", is_given=self.is_given),
             )
 
     def check_rows(self, operator: str, rows: int) -> None:
@@ -122,5 +129,5 @@ class Spending:
                 limit=limit,
                 actual=actual,
                 operator=operator,
-                help=advice(name),
+                help=advice(name, is_given=self.is_given),
             )

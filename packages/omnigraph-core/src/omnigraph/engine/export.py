@@ -17,6 +17,7 @@ from typing import Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.cells import json_texts
 from omnigraph.engine.type_names import select_types
 from omnigraph.history.schemas import TypeTable
@@ -29,8 +30,10 @@ SLICE_BYTES: Final = 4 << 20
 _TEXT: Final = pa.large_string()
 
 
-def export_lines(snapshot: Snapshot, tables: TableStorage, *, types: Sequence[str] | None = None) -> Iterator[str]:
-    """The lines of a snapshot, without newlines, read as they are asked for.
+def export_parts(
+    snapshot: Snapshot, tables: TableStorage, *, types: Sequence[str] | None = None
+) -> Iterator[Sequence[str]]:
+    """The lines of a snapshot, without newlines, some at a time, read as they are asked for.
 
     ``types`` names what to export, see ``type_names``; None is everything, and an empty list nothing.
 
@@ -38,16 +41,17 @@ def export_lines(snapshot: Snapshot, tables: TableStorage, *, types: Sequence[st
         NotFoundError: there is no such type; raised by the call, before the first line.
         StorageError: rows could not be read; raised while iterating.
     """
-    return _lines(snapshot, tables, select_types(snapshot.schema.tables, types))
+    return _parts(snapshot, tables, select_types(snapshot.schema.tables, types))
 
 
-def _lines(snapshot: Snapshot, tables: TableStorage, targets: tuple[TypeTable, ...]) -> Iterator[str]:
+def _parts(snapshot: Snapshot, tables: TableStorage, targets: tuple[TypeTable, ...]) -> Iterator[Sequence[str]]:
     for target in targets:
         handle = tables.open_at(snapshot.entry(target).pin)
         for batch in tables.read(handle, order_by_id=True):
             for part in _slices(batch):
                 # Whole columns become one column of lines; this is the only step that goes row by row.
-                yield from _joined(target, part).to_pylist()
+                check_cancelled()
+                yield _joined(target, part).to_pylist()
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,8 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar, cast
 
+from omnigraph.cancellation import cancellable_wait
+
 T = TypeVar("T")
 
 MAX_LINES: Final = 4_096
@@ -130,7 +132,7 @@ class Memory:
                     self._of(family).misses += 1
             if is_mine:
                 return self._build(name, flight, build, nbytes)
-            flight.done.wait()
+            cancellable_wait(None, flight.done.wait)
             if flight.is_landed:
                 with self._lock:
                     self._of(family).hits += 1

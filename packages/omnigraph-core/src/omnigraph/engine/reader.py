@@ -144,7 +144,9 @@ class Reader:
         if not isinstance(plan, ReadPlan):
             raise InvalidInputError(
                 f"{plan.name} changes the graph, so it cannot be run as a read.",
-                help="Run it with mutate: g.mutate(...), or omnigraph mutate.",
+                help="Run it with mutate: g.mutate(...), or omnigraph mutate."
+                if is_run
+                else "Its plan needs no graph: omnigraph.explain(source, schema), or omnigraph explain --schema FILE.",
                 details={"query": plan.name},
             )
         parameters = bind_parameters(plan, params) if is_run or params else {}

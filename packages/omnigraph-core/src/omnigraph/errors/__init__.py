@@ -12,6 +12,8 @@
     ├── DeadlineError (TimeoutError)           a query took longer than its budget allows
     ├── EmbeddingError                         a text could not be turned into a vector
     ├── ReadOnlyError                          it was opened for reading
+    ├── ClosedError                            it was closed
+    ├── ForkedProcessError                     this process is a copy of one that used Lance, which cannot be copied
     ├── ConflictError                          the graph moved on meanwhile; .expected and .actual
     │   ├── HeadMovedError                          what a write was built on moved; .branch and .members
     │   ├── BranchReplacedError                     the branch was deleted and made anew
@@ -35,6 +37,7 @@ from __future__ import annotations
 
 from omnigraph.errors.bounds import DeadlineError, ResourceLimitError
 from omnigraph.errors.embedding import EmbeddingError
+from omnigraph.errors.handles import ClosedError, ForkedProcessError
 from omnigraph.errors.inputs import CheckError, CompileError, ConstraintError, InvalidInputError, ParseError
 from omnigraph.errors.places import AlreadyExistsError, FormatError, NotFoundError, ReadOnlyError
 from omnigraph.errors.root import ErrorKind, InternalError, OmnigraphError
@@ -65,6 +68,7 @@ __all__ = [
     "BackendNotInstalledError",
     "BranchReplacedError",
     "CheckError",
+    "ClosedError",
     "CompileError",
     "ConflictError",
     "ConstraintError",
@@ -72,6 +76,7 @@ __all__ = [
     "DeadlineError",
     "EmbeddingError",
     "ErrorKind",
+    "ForkedProcessError",
     "FormatError",
     "HeadMovedError",
     "InternalError",

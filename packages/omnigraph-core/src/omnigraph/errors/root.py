@@ -37,6 +37,8 @@ class ErrorKind(StrEnum):
     CONTENTION = "contention"
     MERGE_CONFLICT = "merge_conflict"
     RECOVERY_REQUIRED = "recovery_required"
+    CLOSED = "closed"
+    FORKED_PROCESS = "forked_process"
 
 
 class OmnigraphError(Exception):

@@ -20,10 +20,16 @@ class Commits:
             branch: the branch.
             actor: only commits of this actor.
             limit: at most so many.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            ClosedError: the graph was closed.
         """
         if limit is not None and limit < 0:
             raise InvalidInputError(f"{limit} is no number of commits.", help="Give 0 or more, or leave it out.")
-        found = (each for each in self._repository.newest(branch).commits() if actor in (None, each.actor))
+        with self._repository.lifetime:
+            commits = self._repository.newest(branch).commits()
+        found = (each for each in commits if actor in (None, each.actor))
         return [each for _, each in zip(range(limit), found, strict=False)] if limit is not None else [*found]
 
     def show(self, commit_id: str) -> Commit:
@@ -31,5 +37,7 @@ class Commits:
 
         Raises:
             NotFoundError: there is none.
+            ClosedError: the graph was closed.
         """
-        return self._repository.find_commit(commit_id)
+        with self._repository.lifetime:
+            return self._repository.find_commit(commit_id)

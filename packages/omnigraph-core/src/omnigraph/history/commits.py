@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
@@ -89,11 +90,15 @@ class Commit:
 
     @classmethod
     def of_row(cls, row: ManifestRow) -> Commit:
-        """The commit that a row holds.
+        """The commit that a row holds; remembered, because each state has mostly the commits of the one before it.
 
         Raises:
             FormatError: the row holds none.
         """
+        return _commit_of(row)
+
+    @classmethod
+    def _read(cls, row: ManifestRow) -> Commit:
         facts = row.facts
         try:
             return cls(
@@ -114,6 +119,11 @@ class Commit:
     def __reduce__(self) -> tuple[Any, ...]:
         # A mapping proxy does not pickle.
         return Commit.of_row, (self.to_row(),)
+
+
+@lru_cache(maxsize=1_024)
+def _commit_of(row: ManifestRow) -> Commit:
+    return Commit._read(row)  # noqa: SLF001 - of this module
 
 
 def to_micros(moment: datetime) -> int:

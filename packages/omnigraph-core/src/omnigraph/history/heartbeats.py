@@ -25,6 +25,7 @@ from typing import Final
 from omnigraph.errors import StorageError
 from omnigraph.history.ulids import new_ulid
 from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.tables.processes import is_copy
 
 HEARTBEAT_PREFIX: Final = "__heartbeats"
 
@@ -50,7 +51,17 @@ class Heart:
         self._beat_seconds = beat_seconds
         self._lock = threading.Condition()
         self._writes = 0
+        self._is_closed = False
         self._thread: threading.Thread | None = None
+
+    def close(self) -> None:
+        """Take the heartbeat away now, and not when no write came for a beat; right when none is under way."""
+        with self._lock:
+            self._is_closed = True
+            self._lock.notify_all()
+            thread = self._thread
+        if thread is not None:
+            thread.join()
 
     @contextmanager
     def beating(self) -> Iterator[None]:
@@ -63,9 +74,11 @@ class Heart:
         try:
             yield
         finally:
-            with self._lock:
-                self._writes -= 1
-                self._lock.notify_all()
+            # A write that finds itself in a forked child has no thread there, which may have held the lock.
+            if not is_copy():
+                with self._lock:
+                    self._writes -= 1
+                    self._lock.notify_all()
 
     def _beat(self) -> None:
         """Put the object every beat until no write is under way, then take it away; without a write for a beat, end."""
@@ -73,12 +86,12 @@ class Heart:
         beats = 0
         while True:
             with self._lock:
-                is_idle = self._lock.wait_for(lambda: self._writes == 0, self._beat_seconds)
-                if is_idle and not self._lock.wait_for(lambda: self._writes > 0, self._beat_seconds):
-                    # Under the lock, so that a write that begins now starts another thread.
-                    self._thread = None
-                    break
-                if is_idle:
+                if self._lock.wait_for(lambda: self._writes == 0, self._beat_seconds):
+                    self._lock.wait_for(lambda: self._writes > 0 or self._is_closed, self._beat_seconds)
+                    if self._writes == 0:
+                        # Under the lock, so that a write that begins now starts another thread.
+                        self._thread = None
+                        break
                     continue
             beats += 1
             self._put(key, beats)

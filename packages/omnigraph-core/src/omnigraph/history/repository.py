@@ -13,6 +13,7 @@ from omnigraph.errors import InvalidInputError, NotFoundError
 from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart
+from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.log import ManifestLog, open_manifest
 from omnigraph.history.rivals import Rivals
 from omnigraph.history.schemas import GraphSchema, read_schema
@@ -32,6 +33,7 @@ class Repository:
     Attributes:
         on_published: is told of each commit that this process made, when it is durable: its log, and the versions that
             it was built on, of the types that it changed, by table key.
+        lifetime: of the handle that all of it belongs to; the verbs of users are calls in it.
     """
 
     def __init__(self, adapter: StorageAdapter, tables: TableStorage, logs: LogStore) -> None:
@@ -42,6 +44,7 @@ class Repository:
         self.rivals = Rivals()
         self.heart = Heart(adapter)
         self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
+        self.lifetime = Lifetime(str(adapter.root))
         self._lock = threading.Lock()
         self._newest: dict[str, ManifestLog] = {}
         self._schemas: dict[str, GraphSchema] = {}

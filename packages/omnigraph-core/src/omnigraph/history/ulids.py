@@ -15,11 +15,16 @@ class _Last:
     """The last id that this process made, so that the next one is greater even within a millisecond."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.renew_lock()
         self.value = 0
+
+    def renew_lock(self) -> None:
+        """A forked child does not have the thread that may hold the lock."""
+        self.lock = threading.Lock()
 
 
 _last: Final = _Last()
+os.register_at_fork(after_in_child=_last.renew_lock)
 
 
 def new_ulid() -> str:

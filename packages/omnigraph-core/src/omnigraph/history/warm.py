@@ -14,7 +14,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, Self
 
 import numpy as np
@@ -42,14 +42,14 @@ _PART_BITS: Final = np.uint64(32)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Kept:
-    """Columns of one version, among them the addresses, and what the version is made of."""
+    """Columns of one version, among them the addresses, what the version is made of, and what they take."""
 
     rows: pa.Table
     parts: tuple[TablePart, ...]
+    nbytes: int = field(init=False)
 
-    @property
-    def nbytes(self) -> int:
-        return int(self.rows.nbytes)
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "nbytes", int(self.rows.nbytes))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

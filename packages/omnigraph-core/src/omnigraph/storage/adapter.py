@@ -51,6 +51,11 @@ class StorageAdapter(ABC):
 
     Every verb may raise ``StorageError``; the docstrings list what is promised beyond that. With ``is_read_only`` every
     verb that changes something raises ``ReadOnlyError`` before the store is asked.
+
+    An object is changed either with conditions or without, not by both at once. ``write_if_absent`` and
+    ``write_if_match`` are exact among each other; a verb without a condition may take effect between the check of a
+    conditional one and its change, which then undoes it. One pair goes together: a claim that many want is created by
+    ``write_if_absent`` and removed by ``delete``.
     """
 
     is_read_only: bool = False
@@ -151,7 +156,8 @@ class StorageAdapter(ABC):
     def write(self, key: ObjectKey, data: bytes) -> None:
         """Create or replace the object; durable on return.
 
-        Readers see the old bytes or the new ones, never a part.
+        Readers see the old bytes or the new ones, never a part. Not for an object that others change with a condition
+        at the same time.
 
         Raises:
             ResourceLimitError: ``storage_object_bytes``, before anything is written.
@@ -228,7 +234,7 @@ class StorageAdapter(ABC):
             self._rename(source, target)
 
     def delete(self, key: ObjectKey) -> None:
-        """Remove the object; a missing one is success."""
+        """Remove the object; a missing one is success. Not for an object that others swap at the same time."""
         self._check_change(key)
         with self._edge("delete", key):
             self._delete(key)

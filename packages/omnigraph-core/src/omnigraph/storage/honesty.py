@@ -8,14 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import secrets
-import threading
 from typing import Final
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage.adapter import StorageAdapter
 
 _honest: Final[set[str]] = set()
-_lock: Final = threading.Lock()
 
 
 def verify_honesty(adapter: StorageAdapter) -> None:
@@ -28,8 +26,7 @@ def verify_honesty(adapter: StorageAdapter) -> None:
     if adapter.endpoint in _honest:
         return
     probe_create_if_absent(adapter)
-    with _lock:
-        _honest.add(adapter.endpoint)
+    _honest.add(adapter.endpoint)
 
 
 def probe_create_if_absent(adapter: StorageAdapter) -> None:

@@ -6,6 +6,7 @@ store. Lance keeps the tables of the same root at ``shared-memory://``, which ha
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from typing import Final
@@ -31,9 +32,13 @@ class _Process:
     """Every in-memory object of this process, by full URI. Values are bytes with a generation number."""
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.renew_lock()
         self.objects: dict[str, tuple[bytes, int]] = {}
         self.generation = 0
+
+    def renew_lock(self) -> None:
+        """A forked child has a copy of every object, and not the thread that may hold the lock."""
+        self.lock = threading.Lock()
 
     def put(self, uri: str, data: bytes) -> str:
         """Store under the lock that the caller holds; the new token."""
@@ -43,6 +48,7 @@ class _Process:
 
 
 _PROCESS: Final = _Process()
+os.register_at_fork(after_in_child=_PROCESS.renew_lock)
 
 
 class MemoryAdapter(StorageAdapter):

@@ -11,10 +11,12 @@ Without one, ``note`` looks at an empty tuple.
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Final
 
 
 class TableCounts(Counter[str]):
@@ -22,6 +24,10 @@ class TableCounts(Counter[str]):
 
     def __init__(self) -> None:
         super().__init__()
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """A forked child does not have the thread that may hold the lock."""
         self._lock = threading.Lock()
 
     def add(self, name: str) -> None:
@@ -30,26 +36,37 @@ class TableCounts(Counter[str]):
             self[name] += 1
 
 
-_installed: tuple[TableCounts, ...] = ()
-_change = threading.Lock()
+class _Installed:
+    """The counters of this process, replaced as a whole, so that ``note`` needs no lock."""
+
+    def __init__(self) -> None:
+        self.counters: tuple[TableCounts, ...] = ()
+        self.renew_locks()
+
+    def renew_locks(self) -> None:
+        self.lock = threading.Lock()
+        for each in self.counters:
+            each.renew_lock()
+
+
+_installed: Final = _Installed()
+os.register_at_fork(after_in_child=_installed.renew_locks)
 
 
 def note(name: str) -> None:
     """Count one call by every installed counter."""
-    for counts in _installed:
+    for counts in _installed.counters:
         counts.add(name)
 
 
 @contextmanager
 def count_table_calls() -> Iterator[TableCounts]:
     """Count the calls of the whole process while the block runs; blocks may nest."""
-    # Replaced as a whole, so that note() needs no lock.
-    global _installed
     counts = TableCounts()
-    with _change:
-        _installed = (*_installed, counts)
+    with _installed.lock:
+        _installed.counters = (*_installed.counters, counts)
     try:
         yield counts
     finally:
-        with _change:
-            _installed = tuple(each for each in _installed if each is not counts)
+        with _installed.lock:
+            _installed.counters = tuple(each for each in _installed.counters if each is not counts)

@@ -19,6 +19,7 @@ from lance.commit import CommitConflictError
 
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
 from omnigraph.storage.failures import BY_ERRNO, advice_for
+from omnigraph.tables.processes import enter_lance
 
 LANCE_ERRORS: Final = (OSError, ValueError, RuntimeError, NotImplementedError, KeyError, pa.ArrowException)
 """What Lance raises; ``CommitConflictError`` is one of them."""
@@ -82,7 +83,12 @@ def as_storage_error(error: BaseException, doing: str, uri: str) -> StorageError
 
 @contextmanager
 def translating(doing: str, uri: str) -> Iterator[None]:
-    """Turn what Lance raises in the block into a ``StorageError``."""
+    """Turn what Lance raises in the block into a ``StorageError``.
+
+    Raises:
+        ForkedProcessError: Lance cannot be used in this process; the block is not run.
+    """
+    enter_lance(uri)
     try:
         yield
     except OmnigraphError:

@@ -122,8 +122,12 @@ class RecentlyUsed(Generic[K, V]):
 
     def __init__(self, limit: int) -> None:
         self._limit = limit
-        self._lock = threading.Lock()
         self._values: OrderedDict[K, V] = OrderedDict()
+        self.renew_lock()
+
+    def renew_lock(self) -> None:
+        """A forked child does not have the thread that may hold the lock."""
+        self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
         with self._lock:

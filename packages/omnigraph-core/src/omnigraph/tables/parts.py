@@ -147,7 +147,8 @@ def _part(fragment: LanceFragment) -> TablePart:
     deletions = facts.deletion_file
     return TablePart(
         number=fragment.fragment_id,
-        files=" ".join(each.path for each in facts.files),
+        # Each look at ``path`` makes a class, and there may be hundreds of parts.
+        files=" ".join(each._path for each in facts.files),  # noqa: SLF001
         # The name holds all that tells deletion files apart: part, version, a random number, the form.
         deletions=None if deletions is None else deletions.path(fragment.fragment_id),
         row_count=facts.physical_rows,

@@ -16,6 +16,7 @@ from lance.fragment import write_fragments
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation
+from omnigraph.tables.processes import enter_lance
 
 
 def probe_lance(location: LanceLocation) -> None:
@@ -26,7 +27,9 @@ def probe_lance(location: LanceLocation) -> None:
     Raises:
         StorageError: condition ``configuration`` when Lance cannot use the location, or when its commits do not
             exclude each other there.
+        ForkedProcessError: Lance cannot be used in this process.
     """
+    enter_lance(location.uri)
     options = dict(location.storage_options)
     try:
         base = lance.write_dataset(_row(1), location.uri, mode="create", storage_options=options)

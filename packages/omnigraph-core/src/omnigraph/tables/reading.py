@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance import LanceDataset
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.tables.arrow_schema import is_blob, logical_schema
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, translating
 from omnigraph.tables.filters import ROW_ADDRESS, keys_filter, scan_batches
@@ -126,6 +127,7 @@ def stream(
     def translated(_: object) -> Iterator[pa.RecordBatch]:
         try:
             for batch in batches:
+                check_cancelled()
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         except LANCE_ERRORS as error:
             raise as_storage_error(error, "read", uri) from error

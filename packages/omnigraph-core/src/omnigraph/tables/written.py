@@ -9,6 +9,7 @@ Nothing is read but the schema that the files are written against, and memory do
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ MAX_BYTES_PER_FILE: Final = 2 * 1024**3
 _ENCODED_AS_BLOB: Final = b"lance-encoding:blob"
 
 _schemas: Final[RecentlyUsed[str, pa.Schema]] = RecentlyUsed(1_024)
+os.register_at_fork(after_in_child=_schemas.renew_lock)
 
 
 def write_files(

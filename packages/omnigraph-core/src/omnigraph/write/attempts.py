@@ -112,12 +112,19 @@ class _Attempts:
             if published is not None:
                 return published
             self._wait()
-        with self._hold(), self._in_line():
-            while True:
+        with self._hold():
+            if not self.repository.rivals.are_near(self.log.branch.incarnation):
+                # Whoever was in front has published meanwhile.
+                self.log = self.repository.newest_known(self.log)
                 published = self._once(nullcontext)
                 if published is not None:
                     return published
-                self._wait()
+            with self._in_line():
+                while True:
+                    published = self._once(nullcontext)
+                    if published is not None:
+                        return published
+                    self._wait()
 
     def _wait(self) -> None:
         self.request.deadline.wait("finish the write", branch=self.request.branch)
@@ -128,12 +135,8 @@ class _Attempts:
 
     @contextmanager
     def _in_line(self) -> Iterator[None]:
-        """Wait for writers of other processes, where there are any; whoever was in front has published meanwhile."""
+        """Wait for writers of other processes; whoever was in front has published meanwhile."""
         incarnation = self.log.branch.incarnation
-        if not self.repository.rivals.are_near(incarnation):
-            self.log = self.repository.newest_known(self.log)
-            yield
-            return
         with stand_in_line(self.repository.adapter, incarnation, self.request.deadline) as has_company:
             if has_company:
                 self.repository.rivals.meet(incarnation)

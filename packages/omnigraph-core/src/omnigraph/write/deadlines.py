@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Final
 
+from omnigraph.cancellation import cancellable_wait
 from omnigraph.errors import ContentionError
 
 WRITE_SECONDS: Final = 60.0
@@ -51,4 +52,4 @@ class Deadline:
 def pause(attempts: int) -> None:
     """Wait before the next attempt: for a random time, twice as long on average after each, at most half a second."""
     longest = min(_LONGEST_PAUSE_SECONDS, _FIRST_PAUSE_SECONDS * 2 ** min(attempts, 10))
-    time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter
+    cancellable_wait(random.uniform(0, longest))  # noqa: S311 - jitter

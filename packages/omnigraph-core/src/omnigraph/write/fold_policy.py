@@ -13,6 +13,7 @@ tier and fills that, so a row moves at most once per tier.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -61,6 +62,8 @@ def is_due(before: Sequence[TablePart], after: Sequence[TablePart]) -> bool:
 
     Many processes see the same tail. Each number of parts is reached by one commit, so one of them acts.
     """
+    if len(after) < min(TAIL_PARTS, TIER_PARTS):
+        return False
     for tier, (was, now) in enumerate(zip(_by_tier(before), _by_tier(after), strict=True)):
         bound = _bound(tier)
         if len(now) < bound:
@@ -80,7 +83,8 @@ def _by_tier(parts: Sequence[TablePart]) -> list[list[TablePart]]:
 
 
 def _tier_of(rows: int) -> int | None:
-    return next((tier for tier, bound in enumerate(TIER_ROWS) if rows < bound), None)
+    tier = bisect_right(TIER_ROWS, rows)
+    return tier if tier < len(TIER_ROWS) else None
 
 
 def _bound(tier: int) -> int:

@@ -14,11 +14,14 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 from weakref import WeakValueDictionary
+
+from omnigraph.cancellation import cancellable_wait
+from omnigraph.tables.processes import is_copy
 
 LONGEST_WAIT_SECONDS: Final = 10.0
 """How long one waits for gates before going on without them."""
@@ -67,12 +70,17 @@ class GateRoom:
         try:
             with self._changed:
                 patience = max(0.0, min(seconds, LONGEST_WAIT_SECONDS))
-                is_open = self._changed.wait_for(lambda: self._is_through(own), patience)
+                is_open = cancellable_wait(patience, self._waiting_for(own))
             yield is_open
         finally:
-            with self._changed:
-                self._requests.remove(own)
-                self._changed.notify_all()
+            # A write that finds itself in a forked child is alone there, and others may have held the lock.
+            if not is_copy():
+                with self._changed:
+                    self._requests.remove(own)
+                    self._changed.notify_all()
+
+    def _waiting_for(self, own: _Request) -> Callable[[float | None], bool]:
+        return lambda seconds: self._changed.wait_for(lambda: self._is_through(own), seconds)
 
     def waiting(self) -> int:
         """How many wait; for tests and statistics."""

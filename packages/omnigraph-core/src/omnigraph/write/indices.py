@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.declared_indexes import VECTOR, declared_indexes
 from omnigraph.history.log import ManifestLog
@@ -139,6 +140,7 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
 def _effects(repository: Repository, snapshot: Snapshot, work: _Work) -> list[TableEffect]:
     effects = []
     for _, target in sorted(snapshot.schema.tables.items()):
+        check_cancelled()
         entry = snapshot.entry(target)
         if entry.row_count == 0:
             continue

@@ -18,6 +18,7 @@ from functools import partial
 from typing import Final
 
 from omnigraph import failpoints
+from omnigraph.cancellation import check_cancelled, uncancellable
 from omnigraph.errors import (
     AlreadyExistsError,
     FormatError,
@@ -74,8 +75,15 @@ def init_graph(repository: Repository, source: str, *, actor: str | None = None,
         StorageError: it could not be written.
     """
     schema = GraphSchema.new(source, new_ulid())
-    adapter = repository.adapter
     _refuse_graph(repository, force=force)
+    check_cancelled()
+    # With the claim something lies there that only going on removes, so from here on nobody can give this up.
+    with uncancellable():
+        return _make_graph(repository, schema, actor=actor, force=force)
+
+
+def _make_graph(repository: Repository, schema: GraphSchema, *, actor: str | None, force: bool) -> ManifestLog:
+    adapter = repository.adapter
     claim = _claim(adapter, force=force)
     try:
         reach(failpoints.INIT_CLAIMED)
@@ -95,7 +103,7 @@ def init_graph(repository: Repository, source: str, *, actor: str | None = None,
             adapter.delete(claim)
         raise
     reach(failpoints.INIT_AFTER_GENESIS)
-    _finish(adapter, claim, source)
+    _finish(adapter, claim, schema.source)
     repository.adopt_schemas({schema.digest: schema})
     return repository.remember(log)
 

@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
+from omnigraph.cancellation import cancellable_wait
 from omnigraph.errors import StorageError
 from omnigraph.history.ulids import new_ulid
 from omnigraph.storage import ObjectKey, StorageAdapter
@@ -44,15 +45,18 @@ def stand_in_line(adapter: StorageAdapter, incarnation: str, deadline: Deadline)
     line = adapter.key(f"{WAITING_PREFIX}/{incarnation}")
     own = line / new_ulid()
     try:
-        adapter.write(own, b"")
-        has_company = _wait(adapter, line, own, deadline)
-    except StorageError as error:
-        _log.debug("The line of %s cannot be seen: %s", incarnation, error)
-        has_company = False
-    try:
-        yield has_company
+        yield _line_up(adapter, line, own, deadline)
     finally:
         _take_away(adapter, own)
+
+
+def _line_up(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline) -> bool:
+    try:
+        adapter.write(own, b"")
+        return _wait(adapter, line, own, deadline)
+    except StorageError as error:
+        _log.debug("The line %s cannot be seen: %s", line, error)
+        return False
 
 
 def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline) -> bool:
@@ -71,7 +75,7 @@ def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: De
             _take_away(adapter, head)
         # The further behind, the less there is to see.
         longest = min(_LONGEST_STEP_SECONDS, _STEP_SECONDS * len(ahead))
-        time.sleep(random.uniform(longest / 2, longest))  # noqa: S311 - jitter
+        cancellable_wait(random.uniform(longest / 2, longest))  # noqa: S311 - jitter
     return has_company
 
 

@@ -17,6 +17,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from omnigraph import failpoints
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import HeadMovedError, InvalidInputError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
@@ -301,12 +302,14 @@ def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: 
         # Rows of an input that is refused already need not be kept, but go on being read.
         if not problems and not unmade.take(typed):
             keep(typed)
+        check_cancelled()
         records += typed.rows.num_rows
         request.report("reading", records)
     problems.raise_invalid()
     embedded = 0
     for typed in unmade.with_vectors():
         keep(typed)
+        check_cancelled()
         embedded += typed.rows.num_rows
         request.report("embedding", embedded)
     return tuple(

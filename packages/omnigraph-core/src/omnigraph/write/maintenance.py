@@ -21,5 +21,7 @@ class Maintenance:
         Raises:
             NotFoundError: there is no such branch.
             ReadOnlyError: the graph was opened for reading.
+            ClosedError: the graph was closed.
         """
-        return ensure_indices(self._repository, branch, actor=self._actor)
+        with self._repository.lifetime:
+            return ensure_indices(self._repository, branch, actor=self._actor)

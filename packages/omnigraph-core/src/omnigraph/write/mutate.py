@@ -175,7 +175,7 @@ class _Call:
         if is_void:
             self._files.forget()
         committed = CommittedRows(snapshot, repository.tables, repository.warm)
-        spending = Spending(QueryBudget.of(self.reader.settings))
+        spending = Spending(QueryBudget.of(self.reader.settings), is_given=False)
         outcome = self._outcome = run_statements(bound, committed, spending)
         if outcome.is_empty:
             reach(failpoints.MUTATION_POST_NO_EFFECT_PRE_GATE)

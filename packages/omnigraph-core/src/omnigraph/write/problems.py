@@ -108,7 +108,7 @@ class ProblemLog:
             raise self._error(ConstraintError)
 
     def _error(self, error: type[OmnigraphError], *advice: str) -> OmnigraphError:
-        ordered = sorted(self.kept, key=lambda each: (each.line is None, each.line or 0))
+        ordered = sorted(self.kept, key=_place_order)
         shown = [f"{each.place}: {each.message}" if each.place else each.message for each in ordered]
         message = shown[0]
         if self.total > 1:
@@ -125,6 +125,12 @@ class ProblemLog:
                 "total": self.total,
             },
         )
+
+
+def _place_order(problem: Problem) -> tuple[bool, int, int, str]:
+    """By line; without lines by source, and ``statement 2`` before ``statement 10``."""
+    source = problem.source or ""
+    return problem.line is None, problem.line or 0, 0 if problem.line else len(source), "" if problem.line else source
 
 
 def _name(type_key: str) -> str:

@@ -10,8 +10,9 @@ A lost swap is not yet a lost write. If our own commit is in the new log, somebo
 the plan relied on has moved, the same table commits are published on the new log. Otherwise the plan is void, and its
 writer decides; see ``attempts``.
 
-A write that fails takes its sidecar away, because whoever found it could still finish the write. Only where the outcome
-is not known does the sidecar stay.
+A write that fails or is interrupted takes its sidecar away, because whoever found it could still finish the write. Only
+where the outcome is not known does the sidecar stay. A write that is given up stops before its sidecar is written or
+not at all: what was announced goes on to its end.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from omnigraph import failpoints
+from omnigraph.cancellation import check_cancelled, uncancellable
 from omnigraph.errors import BranchReplacedError, FormatError, OmnigraphError, OutcomeUnknownError, StorageError
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import resolve_branch
@@ -29,12 +31,13 @@ from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import pin_row
+from omnigraph.storage import ObjectKey
 from omnigraph.tables.interface import TablePin, TableState
 from omnigraph.tables.log import LogConflictError, LogRefusedError
 from omnigraph.write.deadlines import Deadline, pause
 from omnigraph.write.plan import PublishPlan, TableEffect
 from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
-from omnigraph.write.sidecar import delete_sidecar, write_sidecar
+from omnigraph.write.sidecar import delete_sidecar, sidecar_key, write_sidecar
 
 __all__ = ["Published", "ReadSetMovedError", "publish"]
 
@@ -83,12 +86,34 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
         # This process knows already that the swap would be lost; it may know that the plan is, too.
         check_read_set(repository, plan, log)
     repository.tables.sync_staged([staged for effect in plan.effects for staged in effect.staged])
-    sidecar = write_sidecar(repository.adapter, plan, writer=repository.heart.writer)
+    check_cancelled()
+    sidecar = sidecar_key(repository.adapter, plan)
+    try:
+        with uncancellable():
+            write_sidecar(repository.adapter, sidecar, plan, writer=repository.heart.writer)
+            published = _carry_out(repository, plan, log, sidecar, deadline)
+            repository.remember(published.log)
+            reach(failpoints.PUBLISH_ACKNOWLEDGED)
+    except (OmnigraphError, ReadSetMovedError):
+        raise
+    except BaseException:
+        # Interrupted. What the manifest names is whole, and what it does not name nobody shall finish.
+        delete_sidecar(repository.adapter, sidecar)
+        raise
+    delete_sidecar(repository.adapter, sidecar)
+    reach(failpoints.PUBLISH_SIDECAR_DELETED)
+    return published
+
+
+def _carry_out(
+    repository: Repository, plan: PublishPlan, log: ManifestLog, sidecar: ObjectKey, deadline: Deadline
+) -> Published:
+    """From a plan that is announced to its commit; a plan that failed is withdrawn. Raises as ``publish``."""
     try:
         reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
         tables = _commit_tables(repository, plan)
         reach(failpoints.PUBLISH_TABLES_DURABLE)
-        published = _swap(repository, plan, log, tables, deadline)
+        return _swap(repository, plan, log, tables, deadline)
     except OutcomeUnknownError:
         raise
     except ReadSetMovedError:
@@ -101,11 +126,6 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
                 repository, plan, "its plan could not be withdrawn, and a recovery may carry it out"
             ) from error
         raise
-    repository.remember(published.log)
-    reach(failpoints.PUBLISH_ACKNOWLEDGED)
-    delete_sidecar(repository.adapter, sidecar)
-    reach(failpoints.PUBLISH_SIDECAR_DELETED)
-    return published
 
 
 def _commit_tables(repository: Repository, plan: PublishPlan) -> list[_Moved]:

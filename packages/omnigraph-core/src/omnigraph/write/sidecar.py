@@ -18,15 +18,18 @@ RECOVERY_PREFIX: Final = "__recovery"
 _log: Final = logging.getLogger(__name__)
 
 
-def write_sidecar(adapter: StorageAdapter, plan: PublishPlan, *, writer: str) -> ObjectKey:
+def sidecar_key(adapter: StorageAdapter, plan: PublishPlan) -> ObjectKey:
+    """Where the sidecar of a plan lies, once it is written."""
+    return adapter.key(f"{RECOVERY_PREFIX}/{plan.operation_id}.json")
+
+
+def write_sidecar(adapter: StorageAdapter, key: ObjectKey, plan: PublishPlan, *, writer: str) -> None:
     """Make a plan durable; ``writer`` is whose heartbeat tells that it is being carried out.
 
     Raises:
         StorageError: it could not be written; no table has moved.
     """
-    key = adapter.key(f"{RECOVERY_PREFIX}/{plan.operation_id}.json")
-    adapter.write(key, json.dumps(plan.to_dict() | {"writer_id": writer}, ensure_ascii=False, indent=1).encode())
-    return key
+    adapter.write(key, json.dumps(plan.to_dict() | {"writer_id": writer}, ensure_ascii=False).encode())
 
 
 def delete_sidecar(adapter: StorageAdapter, key: ObjectKey) -> bool:

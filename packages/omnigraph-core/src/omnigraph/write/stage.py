@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
@@ -136,6 +137,7 @@ def stage_changes(
     effects: list[TableEffect] = []
     steps: dict[str, KnownStep] = {}
     for change in changes.changes:
+        check_cancelled()
         target, pin = change.target, committed.snapshot.entry(change.target).pin
         staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(pin)).run()
         if staged is None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records.arrow_input import read_arrow
@@ -73,6 +74,7 @@ def _read_text(
     envelopes = EnvelopeReader(schema)
     reader = RowReader(schema, problems, source.name, batch_bytes=chunk_bytes)
     for piece in cut_pieces(source, piece_bytes=min(_PIECE_BYTES, chunk_bytes)):
+        check_cancelled()
         blocks = group_lines(piece, envelopes)
         if blocks is None:
             yield from _read_lines(piece.lines(), reader)
@@ -103,6 +105,8 @@ def _read_objects(
     reader = RowReader(schema, problems, None, batch_bytes=chunk_bytes)
     held_bytes = 0
     for ordinal, record in enumerate(source.records, 1):
+        # Whoever makes the records may take long over each.
+        check_cancelled()
         reader.add(record, ordinal)
         held_bytes += _weight(record)
         if reader.row_count >= chunk_rows or held_bytes >= chunk_bytes:

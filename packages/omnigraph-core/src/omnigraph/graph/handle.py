@@ -1,95 +1,39 @@
 """``Graph``: what a user holds. Each method says what it does and hands it to the layer that does it.
 
-    init(uri, schema=...) ──┐
-                            ├──> Graph ── load, query, explain, export, table, snapshot, commits, maintain, bulk
-    open(uri, mode=...) ────┘
-
-A graph is safe to share between threads. It holds no locks and no open files; ``close`` lets go of connections.
+A graph is safe to share between threads. It holds no locks and no open files; ``close`` lets go of connections, when
+the calls that are under way in other threads have ended. Each verb is a call in the lifetime of the handle, so that one
+that begins after the close is refused.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
 from omnigraph.engine.budget import QueryBudget
 from omnigraph.engine.explanation import Explanation, make_explanation
-from omnigraph.engine.export import export_lines
+from omnigraph.engine.export import export_parts
 from omnigraph.engine.reader import QuerySource, Reader
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import run_plan
 from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import check_columns, find_type, select_types
-from omnigraph.errors import InvalidInputError, ReadOnlyError
+from omnigraph.errors import ReadOnlyError
+from omnigraph.graph.inputs import check_name
+from omnigraph.graph.schema import Schema
 from omnigraph.history.commit_listing import Commits
 from omnigraph.history.commits import Commit
 from omnigraph.history.repository import Repository, SnapshotLike
-from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.snapshot import Snapshot
-from omnigraph.lang.decode import read_source
-from omnigraph.plugins import open_adapter
-from omnigraph.schema import compile_schema
 from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
-from omnigraph.write.init import init_graph
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
-from omnigraph.write.opening import open_repository, repository_at
+from omnigraph.write.opening import open_repository
 from omnigraph.write.records import LoadInput
 from omnigraph.write.tail import TailMaintenance
-
-
-def init(
-    uri: str | Path,
-    *,
-    schema: str | Path,
-    actor: str | None = None,
-    options: Mapping[str, Any] | None = None,
-    force: bool = False,
-) -> Graph:
-    """Make a graph at a place that has none, and open it for reading and writing.
-
-    Args:
-        uri: a directory, ``s3://bucket/prefix``, ``memory://name``, or what an installed plugin serves.
-        schema: the text of a schema, or the path of its file; a text that ends in ``.pg`` is the name of one.
-        actor: who makes it, and who writes through this handle unless a call says otherwise.
-        options: what the backend needs beside the URI; see ``omnigraph plugins``.
-        force: go on although an init that was cut off left its claim here.
-
-    Raises:
-        CompileError: the schema is wrong; every mistake is told, and nothing was written.
-        AlreadyExistsError: there is a graph, or another init is under way.
-    """
-    _check_name(actor, "actor")
-    text = _read_schema(schema)
-    adapter = open_adapter(uri, options=options)
-    try:
-        repository = repository_at(adapter)
-        init_graph(repository, text, actor=actor, force=force)
-    except BaseException:
-        adapter.close()
-        raise
-    return Graph(repository, actor=actor)
-
-
-def open(
-    uri: str | Path,
-    *,
-    mode: Literal["r", "rw"] = "rw",
-    actor: str | None = None,
-    options: Mapping[str, Any] | None = None,
-) -> Graph:
-    """Open a graph; with mode ``"r"`` nothing is written, whatever happens.
-
-    Raises:
-        NotFoundError: there is no graph.
-        FormatError: it is of another format, or damaged.
-    """
-    _check_name(actor, "actor")
-    return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
 
 
 class Graph:
@@ -101,6 +45,7 @@ class Graph:
 
     def __init__(self, repository: Repository, *, actor: str | None = None) -> None:
         self._repository = repository
+        self._lifetime = repository.lifetime
         self._reader = Reader(repository.tables)
         self._tail = TailMaintenance(repository, is_on=self._reader.settings.folds_tails and self.mode == "rw")
         self.actor = actor
@@ -109,6 +54,7 @@ class Graph:
         return f"<Graph {self.uri} mode={self.mode!r}>"
 
     def __enter__(self) -> Self:
+        self._lifetime.check()
         return self
 
     def __exit__(
@@ -117,7 +63,12 @@ class Graph:
         self.close()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _reopen, (self.uri, self.mode, self.actor, dict(self._repository.adapter.options))
+        self._lifetime.check_open()
+        return Graph._reopen, (self.uri, self.mode, self.actor, dict(self._repository.adapter.options))
+
+    @classmethod
+    def _reopen(cls, uri: str, mode: Literal["r", "rw"], actor: str | None, options: dict[str, Any]) -> Graph:
+        return cls(open_repository(uri, mode=mode, options=options), actor=actor)
 
     @property
     def uri(self) -> str:
@@ -131,16 +82,19 @@ class Graph:
     @property
     def schema(self) -> Schema:
         """The schema of main, as it was when this handle last looked."""
-        return Schema(self._repository.snapshot(self._repository.known()).schema)
+        with self._lifetime:
+            return Schema(self._repository.snapshot(self._repository.known()).schema, self._lifetime)
 
     @property
     def commits(self) -> Commits:
         """The history of the graph."""
+        self._lifetime.check()
         return Commits(self._repository)
 
     @property
     def maintain(self) -> Maintenance:
         """What changes how the graph is stored, and never what is in it."""
+        self._lifetime.check()
         self._check_writable()
         return Maintenance(self._repository, actor=self.actor)
 
@@ -175,13 +129,13 @@ class Graph:
             HeadMovedError: the graph moved on while an overwrite was under way.
             NotFoundError: there is no such branch.
         """
-        self._check_writable()
-        _check_name(actor, "actor")
-        _check_name(load_id, "load id")
-        request = LoadRequest(
-            mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id, progress=progress
-        )
-        return load(self._repository, data, request)
+        with self._writing():
+            check_name(actor, "actor")
+            check_name(load_id, "load id")
+            request = LoadRequest(
+                mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id, progress=progress
+            )
+            return load(self._repository, data, request)
 
     def mutate(
         self,
@@ -214,26 +168,26 @@ class Graph:
                 passed.
             NotFoundError: there is no such branch.
         """
-        self._check_writable()
-        _check_name(actor, "actor")
-        request = MutationRequest(
-            name=name,
-            params=params,
-            branch=branch,
-            actor=actor or self.actor,
-            if_commit=if_commit,
-            on_conflict=on_conflict,
-        )
-        return mutate(self._repository, self._reader, source, request)
+        with self._writing():
+            check_name(actor, "actor")
+            request = MutationRequest(
+                name=name,
+                params=params,
+                branch=branch,
+                actor=actor or self.actor,
+                if_commit=if_commit,
+                on_conflict=on_conflict,
+            )
+            return mutate(self._repository, self._reader, source, request)
 
     def bulk(
         self, types: Sequence[str] | None = None, *, branch: str = "main", load_id: str | None = None
     ) -> BulkTicket:
         """A ticket by which other processes write rows of these types, by default of all; see ``bulk_publish``."""
-        self._check_writable()
-        _check_name(load_id, "load id")
-        declared = self._repository.snapshot(self._repository.newest(branch)).schema.tables
-        return make_ticket(self._repository, select_types(declared, types), branch=branch, load_id=load_id)
+        with self._writing():
+            check_name(load_id, "load id")
+            declared = self._repository.snapshot(self._repository.newest(branch)).schema.tables
+            return make_ticket(self._repository, select_types(declared, types), branch=branch, load_id=load_id)
 
     def bulk_publish(
         self,
@@ -245,11 +199,11 @@ class Graph:
         load_id: str | None = None,
     ) -> LoadResult:
         """Publish what tickets of one load wrote, as one commit. Raises as ``load``."""
-        self._check_writable()
-        _check_name(actor, "actor")
-        _check_name(load_id, "load id")
-        request = LoadRequest(mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id)
-        return publish_receipts(self._repository, receipts, request)
+        with self._writing():
+            check_name(actor, "actor")
+            check_name(load_id, "load id")
+            request = LoadRequest(mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id)
+            return publish_receipts(self._repository, receipts, request)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -259,7 +213,8 @@ class Graph:
         Raises:
             NotFoundError: there is no such branch, commit or version.
         """
-        return self._repository.snapshot_of(branch, at)
+        with self._lifetime:
+            return self._repository.snapshot_of(branch, at)
 
     def query(
         self,
@@ -288,14 +243,15 @@ class Graph:
             DeadlineError: it took longer than the budget allows.
             NotFoundError: there is no such branch, commit or version.
         """
-        return self._reader.query(
-            source,
-            name,
-            params,
-            find_snapshot=lambda: self._repository.snapshot_of(branch or "main", snapshot),
-            budget=budget,
-            is_named=snapshot is not None,
-        )
+        with self._lifetime:
+            return self._reader.query(
+                source,
+                name,
+                params,
+                find_snapshot=lambda: self._repository.snapshot_of(branch or "main", snapshot),
+                budget=budget,
+                is_named=snapshot is not None,
+            )
 
     def explain(
         self,
@@ -313,19 +269,20 @@ class Graph:
         With ``analyze`` it is run, and each step tells its rows, time, bytes and requests; only then parameters need
         values. Raises as ``query``.
         """
-        seen = self._repository.snapshot_of(branch or "main", snapshot)
-        prepared = self._reader.prepare(source, name, params, seen, is_run=analyze)
-        execution = self._reader.execution(prepared, seen, budget, is_traced=analyze)
-        row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
-        return make_explanation(
-            prepared.plan, execution, seen.schema.catalog, row_count=row_count, is_named=snapshot is not None
-        )
+        with self._lifetime:
+            seen = self._repository.snapshot_of(branch or "main", snapshot)
+            prepared = self._reader.prepare(source, name, params, seen, is_run=analyze)
+            execution = self._reader.execution(prepared, seen, budget, is_traced=analyze)
+            row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
+            return make_explanation(
+                prepared.plan, execution, seen.schema.catalog, row_count=row_count, is_named=snapshot is not None
+            )
 
     def stats(self, branch: str = "main") -> GraphStats:
         """What this handle was asked for and keeps in memory, and how far the indexes of a branch reach."""
-        return graph_stats(
-            self._reader, self._repository.tables, self._repository.snapshot_of(branch), self._tail.stats
-        )
+        with self._lifetime:
+            seen = self._repository.snapshot_of(branch)
+            return graph_stats(self._reader, self._repository.tables, seen, self._tail.stats)
 
     def table(
         self,
@@ -341,99 +298,73 @@ class Graph:
             NotFoundError: there is no such type, branch, commit or version.
             InvalidInputError: the type has no such column.
         """
-        seen = self._repository.snapshot_of(branch, snapshot)
-        target = find_type(seen.schema.tables, type_name)
-        if columns is not None:
-            check_columns(target, columns)
-        tables = self._repository.tables
-        rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
-        named = None if snapshot is None else seen.commit.id
-        return Result(rows, branch=seen.branch.name, commit_id=seen.commit.id, snapshot=named)
+        with self._lifetime:
+            seen = self._repository.snapshot_of(branch, snapshot)
+            target = find_type(seen.schema.tables, type_name)
+            if columns is not None:
+                check_columns(target, columns)
+            tables = self._repository.tables
+            rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
+            named = None if snapshot is None else seen.commit.id
+            return Result(rows, branch=seen.branch.name, commit_id=seen.commit.id, snapshot=named)
 
     def export(
         self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
     ) -> Iterator[str]:
         """One branch as JSONL, line by line without the line ends, in an order that depends on content only.
 
+        Rows are read as lines are asked for; after a close there are no more lines.
+
         Raises:
             NotFoundError: there is no such type, branch, commit or version.
         """
-        seen = self._repository.snapshot_of(branch, snapshot)
-        return export_lines(seen, self._repository.tables, types=types)
+        with self._lifetime:
+            seen = self._repository.snapshot_of(branch, snapshot)
+            parts = export_parts(seen, self._repository.tables, types=types)
+        return self._lines(parts)
+
+    def _lines(self, parts: Iterator[Sequence[str]]) -> Iterator[str]:
+        for lines in self._lifetime.each(parts):
+            for line in lines:
+                self._lifetime.check()
+                yield line
 
     def refresh(self) -> Commit:
         """Look at the graph as it is now; the newest commit of main."""
-        self._repository.forget()
-        return self._repository.newest().state.head
+        with self._lifetime:
+            self._repository.forget()
+            return self._repository.newest().state.head
 
     def close(self) -> None:
-        """Let go of connections and of what is kept in memory; the graph may not be used afterwards."""
+        """Let go of connections and of what is kept in memory; a second time does nothing.
+
+        Calls that are under way in other threads go on to their ends, and the last of them lets go; so does maintenance
+        in the background. Whatever is asked of this handle from now on, or of what it gave out to ask, is a
+        ``ClosedError``; snapshots and results stay.
+        """
+        self._lifetime.close(self._release)
+
+    def _release(self) -> None:
         self._tail.close()
+        self._repository.heart.close()
         self._reader.memory.clear()
         self._repository.tables.close()
         self._repository.adapter.close()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """A call that changes the graph.
+
+        Raises:
+            ClosedError: the handle was closed.
+            ReadOnlyError: it was opened for reading.
+        """
+        with self._lifetime:
+            self._check_writable()
+            yield
 
     def _check_writable(self) -> None:
         if self.mode == "r":
             raise ReadOnlyError(
                 f"{self.uri} was opened for reading.", uri=self.uri, help='Open it with mode="rw" to change it.'
             )
-
-
-class Schema:
-    """The schema of an open graph."""
-
-    def __init__(self, schema: GraphSchema) -> None:
-        self._schema = schema
-
-    @property
-    def text(self) -> str:
-        """The text as it was given."""
-        return self._schema.source
-
-    @property
-    def digest(self) -> str:
-        """Names this schema, identities included."""
-        return self._schema.digest
-
-
-def _reopen(uri: str, mode: Literal["r", "rw"], actor: str | None, options: dict[str, Any]) -> Graph:
-    return open(uri, mode=mode, actor=actor, options=options)
-
-
-def _read_schema(schema: str | Path) -> str:
-    """The text of a schema, which compiles; so nothing was touched yet when it does not."""
-    if not isinstance(schema, str | os.PathLike):
-        raise InvalidInputError(
-            f"A {type(schema).__name__} is no schema.", help="Give the path of a .pg file, or its text."
-        )
-    if isinstance(schema, str) and ("\n" in schema or not schema.rstrip().endswith(".pg")):
-        compile_schema(schema)
-        return schema
-    try:
-        source = read_source(Path(schema))
-    except OSError as error:
-        raise InvalidInputError(
-            f"The schema {schema} could not be read: {error.strerror}.",
-            help="Give the path of a .pg file, or its text.",
-        ) from error
-    compile_schema(source)
-    return source.text
-
-
-def _check_name(name: object, what: str) -> None:
-    """Raise unless a name can be kept with a commit.
-
-    Raises:
-        InvalidInputError: it cannot.
-    """
-    if name is not None and (not isinstance(name, str) or not name or not _is_unicode(name)):
-        raise InvalidInputError(f"{name!r} is no {what}.", help="Give a text that is not empty, or leave it out.")
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

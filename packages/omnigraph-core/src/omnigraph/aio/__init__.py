@@ -1,0 +1,15 @@
+"""Graphs in asynchronous code: the verbs of ``omnigraph.Graph``, awaited.
+
+    async with await aio.open(uri) as g:
+        found = await g.query(source)
+
+A thin front: each call runs in a thread of its graph, and the event loop never waits. A call whose task is cancelled is
+told so, and the await ends when it has ended: nothing happens afterwards, and a write happened whole or not at all.
+"""
+
+from __future__ import annotations
+
+from omnigraph.aio.handle import AsyncCommits, AsyncGraph, AsyncMaintenance, AsyncSchema
+from omnigraph.aio.opening import init, open
+
+__all__ = ["AsyncCommits", "AsyncGraph", "AsyncMaintenance", "AsyncSchema", "init", "open"]

@@ -1,0 +1,272 @@
+"""``AsyncGraph``: a ``Graph`` whose verbs are awaited. What they do is said there; here is how they are waited for."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from itertools import islice
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
+
+from omnigraph.aio.calls import CallThreads
+from omnigraph.history.lifetime import Lifetime
+from omnigraph.tables.processes import is_copy
+
+if TYPE_CHECKING:
+    from omnigraph.engine.budget import QueryBudget
+    from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.reader import QuerySource
+    from omnigraph.engine.result import Result
+    from omnigraph.engine.stats import GraphStats
+    from omnigraph.graph import Graph
+    from omnigraph.history.commits import Commit
+    from omnigraph.history.repository import SnapshotLike
+    from omnigraph.history.snapshot import Snapshot
+    from omnigraph.write.bulk import BulkReceipt, BulkTicket
+    from omnigraph.write.indices import IndexReport
+    from omnigraph.write.load import LoadProgress, LoadResult
+    from omnigraph.write.mutate import MutationResult, OnConflict
+    from omnigraph.write.records import LoadInput
+
+T = TypeVar("T")
+
+EXPORTED_LINES: Final = 1_000
+"""How many lines of an export are fetched at a time."""
+
+
+class Ask(Protocol):
+    """Makes a call on the graph in a thread of its own."""
+
+    def __call__(self, call: Callable[[Graph], T], /) -> Awaitable[T]: ...
+
+
+class AsyncGraph:
+    """One open graph; get one by ``aio.open`` or ``aio.init``. Tasks and event loops may share it.
+
+    Every verb takes and gives what that of ``Graph`` does, and raises the same. Data that a load iterates over and
+    ``progress`` are used in the thread of the call.
+    """
+
+    def __init__(self, graph: Graph, threads: CallThreads) -> None:
+        self._graph = graph
+        self._threads = threads
+        self._lifetime = Lifetime(graph.uri)
+
+    def __repr__(self) -> str:
+        return f"<AsyncGraph {self.uri} mode={self.mode!r}>"
+
+    async def __aenter__(self) -> Self:
+        self._lifetime.check()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    @property
+    def uri(self) -> str:
+        """Where the graph is, without credentials."""
+        return self._graph.uri
+
+    @property
+    def mode(self) -> Literal["r", "rw"]:
+        return self._graph.mode
+
+    @property
+    def actor(self) -> str | None:
+        """Who writes through this handle; kept with each commit."""
+        return self._graph.actor
+
+    @property
+    def schema(self) -> AsyncSchema:
+        """The schema of main, as it was when this handle last looked."""
+        return AsyncSchema(self._ask)
+
+    @property
+    def commits(self) -> AsyncCommits:
+        """The history of the graph."""
+        return AsyncCommits(self._ask)
+
+    @property
+    def maintain(self) -> AsyncMaintenance:
+        """What changes how the graph is stored, and never what is in it."""
+        return AsyncMaintenance(self._ask)
+
+    # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def load(
+        self,
+        data: LoadInput,
+        mode: str,
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        load_id: str | None = None,
+        progress: Callable[[LoadProgress], None] | None = None,
+    ) -> LoadResult:
+        """As ``Graph.load``."""
+        return await self._ask(
+            lambda g: g.load(data, mode, branch=branch, actor=actor, load_id=load_id, progress=progress)
+        )
+
+    async def mutate(
+        self,
+        source: QuerySource,
+        name: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        branch: str = "main",
+        actor: str | None = None,
+        if_commit: str | None = None,
+        on_conflict: OnConflict = "fail",
+    ) -> MutationResult:
+        """As ``Graph.mutate``."""
+        return await self._ask(
+            lambda g: g.mutate(
+                source,
+                name,
+                params=params,
+                branch=branch,
+                actor=actor,
+                if_commit=if_commit,
+                on_conflict=on_conflict,
+            )
+        )
+
+    async def bulk(
+        self, types: Sequence[str] | None = None, *, branch: str = "main", load_id: str | None = None
+    ) -> BulkTicket:
+        """As ``Graph.bulk``."""
+        return await self._ask(lambda g: g.bulk(types, branch=branch, load_id=load_id))
+
+    async def bulk_publish(
+        self,
+        receipts: Sequence[BulkReceipt | str],
+        mode: str = "append",
+        *,
+        branch: str = "main",
+        actor: str | None = None,
+        load_id: str | None = None,
+    ) -> LoadResult:
+        """As ``Graph.bulk_publish``."""
+        return await self._ask(lambda g: g.bulk_publish(receipts, mode, branch=branch, actor=actor, load_id=load_id))
+
+    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
+
+    async def snapshot(self, branch: str = "main", *, at: SnapshotLike | None = None) -> Snapshot:
+        """As ``Graph.snapshot``."""
+        return await self._ask(lambda g: g.snapshot(branch, at=at))
+
+    async def query(
+        self,
+        source: QuerySource,
+        name: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        snapshot: SnapshotLike | None = None,
+        budget: QueryBudget | None = None,
+    ) -> Result:
+        """As ``Graph.query``."""
+        return await self._ask(
+            lambda g: g.query(source, name, params=params, branch=branch, snapshot=snapshot, budget=budget)
+        )
+
+    async def explain(
+        self,
+        source: QuerySource,
+        name: str | None = None,
+        *,
+        params: Mapping[str, Any] | None = None,
+        branch: str | None = None,
+        snapshot: SnapshotLike | None = None,
+        budget: QueryBudget | None = None,
+        analyze: bool = False,
+    ) -> Explanation:
+        """As ``Graph.explain``."""
+        return await self._ask(
+            lambda g: g.explain(
+                source, name, params=params, branch=branch, snapshot=snapshot, budget=budget, analyze=analyze
+            )
+        )
+
+    async def stats(self, branch: str = "main") -> GraphStats:
+        """As ``Graph.stats``."""
+        return await self._ask(lambda g: g.stats(branch))
+
+    async def table(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        branch: str = "main",
+        snapshot: SnapshotLike | None = None,
+    ) -> Result:
+        """As ``Graph.table``."""
+        return await self._ask(lambda g: g.table(type_name, columns, branch=branch, snapshot=snapshot))
+
+    async def export(
+        self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
+    ) -> AsyncIterator[str]:
+        """As ``Graph.export``, for ``async for``; what is wrong is told with the first line."""
+        lines = await self._ask(lambda g: g.export(branch=branch, snapshot=snapshot, types=types))
+        while fetched := await self._ask(lambda _: [*islice(lines, EXPORTED_LINES)]):
+            for line in fetched:
+                self._lifetime.check()
+                yield line
+
+    async def refresh(self) -> Commit:
+        """As ``Graph.refresh``."""
+        return await self._ask(lambda g: g.refresh())
+
+    async def close(self) -> None:
+        """Wait for the calls that were begun, then close the graph; whatever is asked from now on is refused."""
+        self._lifetime.close(lambda: None)
+        # A forked child has none of the threads, and what they left cannot be waited for.
+        if not is_copy():
+            await self._threads.close(self._graph.close)
+
+    async def _ask(self, call: Callable[[Graph], T]) -> T:
+        self._lifetime.check()
+        return await self._threads.run(lambda: call(self._graph))
+
+
+class AsyncSchema:
+    """The schema of an open graph."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def text(self) -> str:
+        """As ``Schema.text``."""
+        return await self._ask(lambda g: g.schema.text)
+
+    async def digest(self) -> str:
+        """As ``Schema.digest``."""
+        return await self._ask(lambda g: g.schema.digest)
+
+
+class AsyncCommits:
+    """The commits of a graph."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def list(self, branch: str = "main", *, actor: str | None = None, limit: int | None = None) -> list[Commit]:
+        """As ``Commits.list``."""
+        return await self._ask(lambda g: g.commits.list(branch, actor=actor, limit=limit))
+
+    async def show(self, commit_id: str) -> Commit:
+        """As ``Commits.show``."""
+        return await self._ask(lambda g: g.commits.show(commit_id))
+
+
+class AsyncMaintenance:
+    """Maintenance of one open graph."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def ensure_indices(self, branch: str = "main") -> IndexReport:
+        """As ``Maintenance.ensure_indices``."""
+        return await self._ask(lambda g: g.maintain.ensure_indices(branch))

@@ -1,0 +1,65 @@
+"""``init`` and ``open``: from a URI to a ``Graph``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+from omnigraph.graph.handle import Graph
+from omnigraph.graph.inputs import check_name, read_schema
+from omnigraph.plugins import open_adapter
+from omnigraph.write.init import init_graph
+from omnigraph.write.opening import open_repository, repository_at
+
+
+def init(
+    uri: str | Path,
+    *,
+    schema: str | Path,
+    actor: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    force: bool = False,
+) -> Graph:
+    """Make a graph at a place that has none, and open it for reading and writing.
+
+    Args:
+        uri: a directory, ``s3://bucket/prefix``, ``memory://name``, or what an installed plugin serves.
+        schema: the text of a schema, or the path of its file; a text that ends in ``.pg`` is the name of one.
+        actor: who makes it, and who writes through this handle unless a call says otherwise.
+        options: what the backend needs beside the URI; see ``omnigraph plugins``.
+        force: go on although an init that was cut off left its claim here.
+
+    Raises:
+        CompileError: the schema is wrong; every mistake is told, and nothing was written.
+        AlreadyExistsError: there is a graph, or another init is under way.
+        ForkedProcessError: this process was forked from one that had used a graph.
+    """
+    check_name(actor, "actor")
+    text = read_schema(schema)
+    adapter = open_adapter(uri, options=options)
+    try:
+        repository = repository_at(adapter)
+        init_graph(repository, text, actor=actor, force=force)
+    except BaseException:
+        adapter.close()
+        raise
+    return Graph(repository, actor=actor)
+
+
+def open(
+    uri: str | Path,
+    *,
+    mode: Literal["r", "rw"] = "rw",
+    actor: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Graph:
+    """Open a graph; with mode ``"r"`` nothing is written, whatever happens.
+
+    Raises:
+        NotFoundError: there is no graph.
+        FormatError: it is of another format, or damaged.
+        ForkedProcessError: this process was forked from one that had used a graph.
+    """
+    check_name(actor, "actor")
+    return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
