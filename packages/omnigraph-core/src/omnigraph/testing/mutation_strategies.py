@@ -16,7 +16,7 @@ from random import Random
 from typing import Any, Final
 
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.schema import Catalog, Check, EdgeType, NodeType, Range, compile_schema
+from omnigraph.schema import Catalog, Check, EdgeType, NodeType, Range, Unique, compile_schema
 from omnigraph.testing.model import Mode, Record, key_id
 from omnigraph.testing.mutation_model import (
     ENDS,
@@ -187,6 +187,9 @@ def make_mutation(random: Random, world: MutationWorld) -> tuple[Statement, ...]
     draw = _Draw(random, world)
     if random.random() < 0.2:
         return tuple(draw.delete() for _ in range(random.choice((1, 1, 1, 2, 3))))
+    handover = draw.handover() if random.random() < 0.1 else ()
+    if handover:
+        return handover
     statements: list[Statement] = []
     for _ in range(random.choice((1, 1, 1, 2, 3, 4))):
         before = statements[-1] if statements else None
@@ -262,6 +265,22 @@ class _Draw:
         chosen = self.random.sample(names, self.random.randint(1, min(2, len(names))))
         values = {name: self.value(node, name) for name in chosen}
         return Update(type=node.name, values=values, where=self.where(node))
+
+    def handover(self) -> tuple[Statement, ...]:
+        """A value that must be unique, taken from whoever has it and given to another; nothing without such a one."""
+        found = [
+            (node, rule.columns[0])
+            for node in self._nodes
+            for rule in node.constraints
+            if isinstance(rule, Unique) and len(rule.columns) == 1 and node.by_name[rule.columns[0]].type.is_nullable
+        ]
+        if not found:
+            return ()
+        node, name = self.random.choice(found)
+        value = self.random.choice(self.pool(node, name).good)
+        taken = Update(type=node.name, values={name: None}, where=Where(property=name, value=value))
+        given = Update(type=node.name, values={name: value}, where=self.where(node, usual=0.95))
+        return taken, given
 
     def values(self, owner: NodeType | EdgeType, names: Sequence[str]) -> dict[str, Any]:
         """Values for a new row: every required one, and some of the others."""
