@@ -7,6 +7,7 @@ import pickle
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import TYPE_CHECKING, ClassVar
+from unittest.mock import patch
 
 import pytest
 
@@ -126,7 +127,10 @@ def write_on(place: GraphPlace, writer: int, loads: int) -> list[str]:
 
 
 def meet(place: GraphPlace, *loads: tuple[str, list[Record]]) -> list[OmnigraphError | None]:
-    """Let loads, on handles of their own, all come to the swap before one goes on; the error of each, None for none."""
+    """Let loads, on handles of their own, all come to the swap before one goes on; the error of each, None for none.
+
+    As if they were made by processes: within one, gates would let them come one after the other.
+    """
 
     def attempt(load: tuple[str, list[Record]]) -> OmnigraphError | None:
         with place.open() as graph:
@@ -136,7 +140,12 @@ def meet(place: GraphPlace, *loads: tuple[str, list[Record]]) -> list[OmnigraphE
                 return error
         return None
 
-    with armed({PUBLISH_BEFORE_COMMIT: Barrier(len(loads), seconds=20)}), ThreadPoolExecutor(len(loads)) as threads:
+    barrier = Barrier(len(loads), seconds=20)
+    with (
+        patch("omnigraph.write.gates.LONGEST_WAIT_SECONDS", 0.0),
+        armed({PUBLISH_BEFORE_COMMIT: barrier}),
+        ThreadPoolExecutor(len(loads)) as threads,
+    ):
         return list(threads.map(attempt, loads))
 
 
