@@ -161,6 +161,14 @@ class Device:
     # ── what is there ────────────────────────────────────────────────────────────────────────────────────────────────
 
     def _look(self) -> None:
+        while True:
+            try:
+                return self._look_once()
+            except FileNotFoundError:
+                # An init makes tables by several threads: a temporary file was renamed between two looks.
+                continue
+
+    def _look_once(self) -> None:
         found: dict[int, tuple[os.stat_result, set[str]]] = {}
         children: dict[str, list[tuple[str, int]]] = {}
         for path, status in _scan(self.top):

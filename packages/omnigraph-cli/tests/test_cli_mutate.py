@@ -342,7 +342,7 @@ def test_an_interrupt_before_a_mutation_begins_leaves_nothing(monkeypatch: pytes
     def interrupt(*_words: object, **_settings: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(og.graph, "open_repository", interrupt)
+    monkeypatch.setattr("omnigraph.graph.opening.open_repository", interrupt)
     result = mutate("forget", '{"card": 7}')
     assert (result.exit_code, result.stderr) == (130, "error: Interrupted. Nothing was changed.\n")
 

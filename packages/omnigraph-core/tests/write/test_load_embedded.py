@@ -278,8 +278,8 @@ def test_others_read_and_write_while_an_embedder_is_asked(graph, seen, monkeypat
 # ── bulk ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_ticket_makes_the_vectors_of_what_it_writes(tmp_path, held):
-    with og.init(tmp_path, schema=FILMS) as graph:
+def test_a_ticket_makes_the_vectors_of_what_it_writes(held):
+    with og.init(f"memory://tickets-{secrets.token_hex(6)}", schema=FILMS) as graph:
         receipt = graph.bulk(["Essay"]).write("Essay", pa.table({"title": ["a", "b"], "body": ["x", None]}))
         assert (receipt.row_count, receipt.minted) == (2, 0)
         graph.bulk_publish([receipt])
