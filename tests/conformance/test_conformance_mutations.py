@@ -272,3 +272,9 @@ def test_the_example_of_the_reference_runs(graph: og.Graph):
         "commit": None,
     }
     assert film(graph, "DO-3")["tags"] == ["sea"]
+
+
+def test_the_empty_text_is_an_id_like_any_other(graph: og.Graph):
+    body = 'insert Person { handle: "" } insert Follows { from: "", to: "ann" }'
+    assert run(graph, body) == (1, 1)
+    assert run(graph, 'delete Person where handle = ""') == (1, 1)

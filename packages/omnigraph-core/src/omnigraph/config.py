@@ -22,6 +22,9 @@ SCAN_MODE = "OMNIGRAPH_SCAN_MODE"
 CACHE_BYTES = "OMNIGRAPH_CACHE_BYTES"
 """What decoded types and adjacency of one open graph may take in memory."""
 
+WRITE_DEADLINE = "OMNIGRAPH_WRITE_DEADLINE"
+"""Seconds for which a write goes on against others that publish first."""
+
 QUERY_DEADLINE = "OMNIGRAPH_QUERY_DEADLINE"
 QUERY_MAX_ROWS = "OMNIGRAPH_QUERY_MAX_ROWS"
 QUERY_MAX_BYTES = "OMNIGRAPH_QUERY_MAX_BYTES"
@@ -32,6 +35,7 @@ TAIL_MAINTENANCE = "OMNIGRAPH_TAIL_MAINTENANCE"
 """``on`` or ``off``: whether small parts are folded in the background after a commit."""
 
 DEFAULT_CACHE_BYTES: Final = 1024**3
+DEFAULT_WRITE_SECONDS: Final = 60.0
 
 _TRAVERSAL_MODES: Final = ("auto", "csr", "indexed")
 _SCAN_MODES: Final = ("auto", "memory", "stored")
@@ -48,6 +52,7 @@ class Settings:
         scan_mode: ``auto``, ``memory`` or ``stored``.
         cache_bytes: bound of what one open graph keeps decoded; 0 keeps nothing.
         folds_tails: whether small parts are folded after a commit.
+        write_deadline: seconds for which a write goes on against others.
         query_deadline: seconds; None leaves the default of ``QueryBudget``. So the other three.
     """
 
@@ -56,6 +61,7 @@ class Settings:
     scan_mode: str = "auto"
     cache_bytes: int = DEFAULT_CACHE_BYTES
     folds_tails: bool = True
+    write_deadline: float = DEFAULT_WRITE_SECONDS
     query_deadline: float | None = None
     query_max_rows: int | None = None
     query_max_bytes: int | None = None
@@ -75,12 +81,14 @@ class Settings:
         variables = os.environ if environment is None else environment
         names = (name.strip() for name in variables.get(DISABLE_PLUGINS, "").split(","))
         cache_bytes = _count(variables, CACHE_BYTES)
+        write_deadline = _seconds(variables, WRITE_DEADLINE)
         return cls(
             disabled_plugins=frozenset(name for name in names if name),
             traversal_mode=_choice(variables, TRAVERSAL_MODE, _TRAVERSAL_MODES),
             scan_mode=_choice(variables, SCAN_MODE, _SCAN_MODES),
             cache_bytes=DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes,
             folds_tails=_choice(variables, TAIL_MAINTENANCE, _SWITCH) == "on",
+            write_deadline=DEFAULT_WRITE_SECONDS if write_deadline is None else write_deadline,
             query_deadline=_seconds(variables, QUERY_DEADLINE),
             query_max_rows=_count(variables, QUERY_MAX_ROWS),
             query_max_bytes=_count(variables, QUERY_MAX_BYTES),

@@ -136,3 +136,32 @@ def test_a_writer_that_shows_itself_again_is_not_dead():
     clock.seconds = 25
     adapter.write(heartbeat_key(adapter, "w3"), b"beat 1")
     assert not observer.is_dead("w3")
+
+
+def test_a_process_without_room_for_a_thread_writes_without_a_heartbeat(monkeypatch):
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=BEAT)
+
+    def refuse(_thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("threading.Thread.start", refuse)
+        with heart.beating():
+            pass
+    with heart.beating():
+        wait_until(lambda: beats(adapter, heart) >= 1)
+    heart.close()
+
+
+def test_no_two_beats_of_a_writer_look_alike():
+    """An observer may look at the first beat of one write and then at the first of another."""
+    adapter = new_adapter()
+    heart = Heart(adapter, beat_seconds=BEAT)
+    seen = set()
+    for _ in range(2):
+        with heart.beating():
+            wait_until(lambda: beats(adapter, heart) >= 1)
+            seen.add(adapter.read(heartbeat_key(adapter, heart.writer)))
+        wait_until(lambda: heart._thread is None and beats(adapter, heart) == 0)
+    assert len(seen) == 2

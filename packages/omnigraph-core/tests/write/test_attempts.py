@@ -431,3 +431,20 @@ def test_maintenance_after_a_commit_is_not_in_the_way_of_a_write_on_it():
     run_write(repository, WriteRequest(branch="main", if_commit=head), writer)
     assert writer.versions == [2, 3]
     assert ids_now(repository, PERSON) == ["ann"]
+
+
+# ── after the commit ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_what_goes_wrong_after_a_commit_is_made_does_not_make_it_a_failure(caplog):
+    repository = new_graph()
+
+    def fail(*_arguments) -> None:
+        raise RuntimeError("no more threads")
+
+    request = WriteRequest(branch="main", after=fail)
+    run_write(repository, request, Preparing(repository, {PERSON: appending("ann")}))
+    repository.on_published = fail
+    run_write(repository, WriteRequest(branch="main"), Preparing(repository, {PERSON: appending("bob")}))
+    assert ids_now(repository, PERSON) == ["ann", "bob"]
+    assert sum("which is made: no more threads" in each for each in caplog.messages) == 2

@@ -150,6 +150,34 @@ def test_of_two_strict_mutations_of_one_type_exactly_one_succeeds(graph: og.Grap
     assert sorted(each for each in ages(graph).values() if each) == [7]
 
 
+def test_a_strict_mutation_that_breaks_a_rule_on_an_old_state_is_a_conflict_too(graph: og.Graph, other: og.Graph):
+    """Else it would be built anew on what its caller has not seen."""
+    change(graph, "add", name="dee", mail="x@x.org")
+    source = 'query mail() { update Person set { mail: "x@x.org" } where name = "ann" }'
+    rivals = [lambda: change(other, "add", name="dee", age=99)]
+    real = mutate.validate_changes
+
+    def judged(*arguments):
+        real(*arguments)
+        if rivals:
+            rivals.pop()()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mutate, "validate_changes", judged)
+        with pytest.raises(HeadMovedError) as lost:
+            graph.mutate(source)
+    assert lost.value.members == ("pin:node:Person",)
+    # On what is there now it breaks nothing.
+    assert graph.mutate(source).affected_nodes == 1
+
+
+def test_a_delete_of_edges_is_no_conflict_with_new_nodes(graph: og.Graph, other: og.Graph):
+    change(graph, "know", **{"from": "ann", "to": "bob"})
+    rival = once(lambda: change(other, "add", name="dee"))
+    with armed({MUTATION_POST_STAGE_PRE_EFFECT_GATE: rival}):
+        assert change(graph, "forget_edges", **{"from": "ann"}).affected_edges == 1
+
+
 def test_a_cascading_delete_that_is_parked_loses_to_an_update(graph: og.Graph, other: og.Graph):
     change(graph, "know", **{"from": "ann", "to": "bob"})
     rival = once(lambda: change(other, "age", name="ann", age=5))
@@ -241,6 +269,16 @@ def test_a_mutation_on_a_commit_loses_to_whatever_lands_first_and_is_never_tried
         change(graph, "add" if what == "insert" else "age", if_commit=seen, on_conflict="retry", **params)
     assert ages(graph) == {"ann": None, "bob": None, "cem": None}
     assert_graph_is_whole(graph)
+
+
+@pytest.mark.parametrize("before", range(24, 36))
+def test_a_commit_is_the_newest_wherever_maintenance_moved_it_to(graph: og.Graph, before: int):
+    """Every 33rd commit moves those before it to the history, and may be maintenance itself."""
+    for number in range(before - len(graph.commits.list())):
+        seen = change(graph, "film", code=f"F{number}").commit
+    graph.maintain.ensure_indices()
+    assert graph.snapshot().commit.kind == "maintenance"
+    assert change(graph, "age", name="ann", age=1, if_commit=seen).affected_nodes == 1
 
 
 def test_a_mutation_that_matches_nothing_still_answers_for_its_commit(graph: og.Graph, other: og.Graph):

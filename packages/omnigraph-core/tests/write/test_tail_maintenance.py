@@ -185,3 +185,34 @@ def test_two_handles_that_fold_one_tail_fold_it_once(graph: og.Graph):
     assert part_count(graph) == 2
     assert len(graph.table("Person")) == 108
     assert_graph_is_whole(graph)
+
+
+def test_a_fold_whose_rows_changed_is_left_to_the_next_one(graph: og.Graph, monkeypatch):
+    """Rows are written once, outside every gate, and never while others wait."""
+    monkeypatch.setattr(fold_policy, "TAIL_PARTS", 1_000)
+    add(graph, 8)
+    monkeypatch.setattr(fold_policy, "TAIL_PARTS", 8)
+    tables = type(graph._repository.tables)
+    real, written = tables.fold_rows, []
+
+    def fold_rows(self, handle, parts):
+        written.append(real(self, handle, parts))
+        graph.mutate(AGE, params={"name": "q3", "age": 33})
+        return written[-1]
+
+    monkeypatch.setattr(tables, "fold_rows", fold_rows)
+    assert fold_type(graph._repository, "main", "node:Person") == (None, 0)
+    assert len(written) == 1
+    assert_graph_is_whole(graph)
+
+
+def test_a_process_without_room_for_a_thread_goes_on_without_folds(graph: og.Graph, monkeypatch):
+    def refuse(_thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    add(graph, 7)
+    with monkeypatch.context() as patch:
+        patch.setattr("omnigraph.write.tail.threading.Thread.start", refuse)
+        add(graph, 1, first=7)
+    assert len(graph.table("Person")) == 108
+    assert graph.stats().maintenance.runs == 0

@@ -117,7 +117,7 @@ class AsyncGraph:
         params: Mapping[str, Any] | None = None,
         branch: str = "main",
         actor: str | None = None,
-        if_commit: str | None = None,
+        if_commit: str | Commit | None = None,
         on_conflict: OnConflict = "fail",
     ) -> MutationResult:
         """As ``Graph.mutate``."""

@@ -15,8 +15,8 @@ from omnigraph.cancellation import check_cancelled
 from omnigraph.config import Settings
 from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
 
-_ADVICE: Final = "Narrow the query, or give more: {call}by {variable} in the environment."
-_CALL: Final = "g.query(..., budget=QueryBudget({name}=...)), or "
+_ADVICE: Final = "Narrow the query, or give more: {call}{variable} in the environment."
+_CALL: Final = "g.query(..., budget=QueryBudget({name}=...)), or by "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -133,7 +133,12 @@ class Graph:
             check_name(actor, "actor")
             check_name(load_id, "load id")
             request = LoadRequest(
-                mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id, progress=progress
+                mode=parse_mode(mode),
+                branch=branch,
+                actor=actor or self.actor,
+                load_id=load_id,
+                progress=progress,
+                deadline_seconds=self._reader.settings.write_deadline,
             )
             return load(self._repository, data, request)
 
@@ -145,7 +150,7 @@ class Graph:
         params: Mapping[str, Any] | None = None,
         branch: str = "main",
         actor: str | None = None,
-        if_commit: str | None = None,
+        if_commit: str | Commit | None = None,
         on_conflict: OnConflict = "fail",
     ) -> MutationResult:
         """Insert, update or delete, as one commit; none when nothing matched.
@@ -175,7 +180,7 @@ class Graph:
                 params=params,
                 branch=branch,
                 actor=actor or self.actor,
-                if_commit=if_commit,
+                if_commit=if_commit.id if isinstance(if_commit, Commit) else if_commit,
                 on_conflict=on_conflict,
             )
             return mutate(self._repository, self._reader, source, request)
@@ -202,7 +207,13 @@ class Graph:
         with self._writing():
             check_name(actor, "actor")
             check_name(load_id, "load id")
-            request = LoadRequest(mode=parse_mode(mode), branch=branch, actor=actor or self.actor, load_id=load_id)
+            request = LoadRequest(
+                mode=parse_mode(mode),
+                branch=branch,
+                actor=actor or self.actor,
+                load_id=load_id,
+                deadline_seconds=self._reader.settings.write_deadline,
+            )
             return publish_receipts(self._repository, receipts, request)
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────

@@ -69,8 +69,7 @@ class Heart:
         with self._lock:
             self._writes += 1
             if self._thread is None:
-                self._thread = threading.Thread(target=self._beat, name="omnigraph-heartbeat", daemon=True)
-                self._thread.start()
+                self._thread = self._started()
         try:
             yield
         finally:
@@ -79,6 +78,16 @@ class Heart:
                 with self._lock:
                     self._writes -= 1
                     self._lock.notify_all()
+
+    def _started(self) -> threading.Thread | None:
+        thread = threading.Thread(target=self._beat, name="omnigraph-heartbeat", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # No more threads for this process: the write goes on without, and the next one tries again.
+            _log.debug("A heartbeat cannot beat: %s", error)
+            return None
+        return thread
 
     def _beat(self) -> None:
         """Put the object every beat until no write is under way, then take it away; without a write for a beat, end."""
@@ -100,7 +109,9 @@ class Heart:
 
     def _put(self, key: ObjectKey, beats: int) -> None:
         try:
-            self._adapter.write(key, json.dumps({"writer": self.writer, "beat": beats, "pid": os.getpid()}).encode())
+            # The name is new with each beat: an observer may look at the first of one write and the first of another.
+            facts = {"writer": self.writer, "beat": beats, "name": new_ulid(), "pid": os.getpid()}
+            self._adapter.write(key, json.dumps(facts).encode())
         except StorageError as error:
             _log.debug("A heartbeat could not be put: %s", error)
 

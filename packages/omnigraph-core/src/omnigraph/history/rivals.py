@@ -33,9 +33,12 @@ class Rivals:
             self._left[incarnation] = REMEMBERED_WRITES
 
     def are_near(self, incarnation: str) -> bool:
-        """Whether one was met lately; each time this is asked is a write."""
+        """Whether one was met lately."""
+        return incarnation in self._left
+
+    def pass_by(self, incarnation: str) -> None:
+        """Another write to this branch; after so many of them without a meeting, nobody counts as near."""
         with self._lock:
             left = self._left.pop(incarnation, 0)
             if left > 1:
                 self._left[incarnation] = left - 1
-            return left > 0

@@ -15,22 +15,27 @@ several processes that have met stand in line.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
+from typing import Final
 
 from omnigraph.errors import BranchReplacedError, ConstraintError, HeadMovedError, StorageCondition, StorageError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
+from omnigraph.storage import queue_identity
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.gates import SCHEMA_GATE, GateRoom, gates_of, type_gate
 from omnigraph.write.line import stand_in_line
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.publish import Published, ReadSetMovedError, publish
 from omnigraph.write.read_sets import QUIET
+
+_log: Final = logging.getLogger(__name__)
 
 Prepare = Callable[[ManifestLog, Snapshot, bool], PublishPlan]
 """From a log and its snapshot to a plan; the flag says that files staged before may be gone."""
@@ -48,6 +53,7 @@ class WriteRequest:
         if_commit: the commit that must be the newest, but for maintenance; None for any.
         staged_at: which manifest version the writer knew when it wrote files: a fence that was published since voids
             them. None when it wrote none.
+        after: is told of the commit when it is durable; what it raises is logged, and nobody's failure.
     """
 
     branch: str
@@ -57,6 +63,7 @@ class WriteRequest:
     starts_newest: bool = False
     if_commit: str | None = None
     staged_at: int | None = None
+    after: Callable[[Published], None] = lambda _published: None
     deadline: Deadline = field(default_factory=Deadline)
 
 
@@ -77,7 +84,7 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
         repository=repository,
         request=request,
         prepare=prepare,
-        room=gates_of(str(repository.adapter.root)),
+        room=gates_of(f"{repository.adapter.endpoint} {queue_identity(repository.adapter.root)}"),
         log=log,
         is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
     )
@@ -103,8 +110,13 @@ class _Attempts:
 
     def run(self) -> Published:
         published = self._published()
-        if self.repository.on_published is not None:
-            self.repository.on_published(published.log, published.moved)
+        try:
+            self.request.after(published)
+            if self.repository.on_published is not None:
+                self.repository.on_published(published.log, published.moved)
+        # The commit is made and durable: whatever goes wrong from here on is no reason to say otherwise.
+        except Exception as error:  # noqa: BLE001
+            _log.warning("After commit %s, which is made: %s", published.commit.id, error)
         return published
 
     def _published(self) -> Published:
@@ -114,12 +126,14 @@ class _Attempts:
                 return published
             self._wait()
         with self._hold():
-            if not self.repository.rivals.are_near(self.log.branch.incarnation):
+            rivals = self.repository.rivals
+            if not rivals.are_near(self.log.branch.incarnation):
                 # Whoever was in front has published meanwhile.
                 self.log = self.repository.newest_known(self.log)
                 published = self._once(nullcontext)
                 if published is not None:
                     return published
+            rivals.pass_by(self.log.branch.incarnation)
             with self._in_line():
                 while True:
                     published = self._once(nullcontext)
@@ -164,6 +178,7 @@ class _Attempts:
                 raise
             newer = repository.newest(log.branch.name)
             _refuse_other_branch(log, newer)
+            self._refuse_changed(log, newer, error)
             # What is void stays so until a preparation succeeds.
             self.log, self.is_void = newer, self.is_void or _is_fenced(newer, log.version)
             return None
@@ -185,6 +200,24 @@ class _Attempts:
             repository.rivals.note_write(time.monotonic() - began)
         return published
 
+    def _refuse_changed(self, log: ManifestLog, newer: ManifestLog, error: Exception) -> None:
+        """Raise if the write is strict and others changed a type that it is about, while it was being judged.
+
+        Raises:
+            HeadMovedError: they did.
+        """
+        if not self.request.is_strict or all(each.kind in QUIET for each in newer.commits_since(log.version)):
+            return
+        before, after = log.state.entries, newer.state.entries
+        moved = [key for key in sorted(self.request.types) if before.get(key) != after.get(key)]
+        if moved:
+            raise HeadMovedError(
+                branch=log.branch.name,
+                expected=log.state.head.id,
+                actual=newer.state.head.id,
+                members=tuple(f"pin:{key}" for key in moved),
+            ) from error
+
 
 def refuse_other_head(log: ManifestLog, if_commit: str | None) -> None:
     """Raise unless a commit is the newest of a branch that changed anything; maintenance after it does not count.
@@ -194,7 +227,9 @@ def refuse_other_head(log: ManifestLog, if_commit: str | None) -> None:
     """
     if if_commit is None:
         return
-    for commit in reversed(log.state.recent):
+    recent = tuple(reversed(log.state.recent))
+    # Right after a commit that moved the others to the history, what is recent may be maintenance only.
+    for commit in recent if any(each.kind not in QUIET for each in recent) else log.commits():
         if commit.id == if_commit:
             return
         if commit.kind not in QUIET:

@@ -8,10 +8,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from omnigraph.cancellation import cancellable_wait
+from omnigraph.config import DEFAULT_WRITE_SECONDS
 from omnigraph.errors import ContentionError
-
-WRITE_SECONDS: Final = 60.0
-"""How long a write goes on by default."""
 
 _FIRST_PAUSE_SECONDS: Final = 0.005
 _LONGEST_PAUSE_SECONDS: Final = 0.5
@@ -25,7 +23,7 @@ class Deadline:
         attempts: how often a wait was begun.
     """
 
-    seconds: float = WRITE_SECONDS
+    seconds: float = DEFAULT_WRITE_SECONDS
     ends: float = field(init=False)
     attempts: int = 0
 

@@ -65,10 +65,9 @@ class GateRoom:
     ) -> Iterator[bool]:
         """Hold gates during the block; False when they did not open within ``seconds`` and the block goes on anyway."""
         own = _Request(frozenset(shared), frozenset(exclusive))
-        with self._changed:
-            self._requests.append(own)
         try:
             with self._changed:
+                self._requests.append(own)
                 patience = max(0.0, min(seconds, LONGEST_WAIT_SECONDS))
                 is_open = cancellable_wait(patience, self._waiting_for(own))
             yield is_open
@@ -76,7 +75,8 @@ class GateRoom:
             # A write that finds itself in a forked child is alone there, and others may have held the lock.
             if not is_copy():
                 with self._changed:
-                    self._requests.remove(own)
+                    if own in self._requests:
+                        self._requests.remove(own)
                     self._changed.notify_all()
 
     def _waiting_for(self, own: _Request) -> Callable[[float | None], bool]:

@@ -24,6 +24,7 @@ from omnigraph.history.warm import KnownStep
 from omnigraph.tables.interface import IndexSpec, SnapshotHandle
 from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
+from omnigraph.write.publish import Published
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,15 +126,17 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
             effects=effects,
         )
 
+    def follow(published: Published) -> None:
+        for each in effects:
+            # No row moved, so what is known of the old version holds for the new one.
+            made = repository.tables.open_at(published.log.state.entries[each.target.key].pin)
+            repository.warm.follow(repository.tables, each.pin, made, KnownStep.nothing(each.target.schema))
+
     repository.newest(branch)
     try:
-        published = run_write(repository, WriteRequest(branch=branch), prepare)
+        published = run_write(repository, WriteRequest(branch=branch, after=follow), prepare)
     except _NothingToDoError:
         return IndexReport(branch=branch, built=(), pending=tuple(work.pending), commit=None)
-    for each in effects:
-        # No row moved, so what is known of the old version holds for the new one.
-        made = repository.tables.open_at(published.log.state.entries[each.target.key].pin)
-        repository.warm.follow(repository.tables, each.pin, made, KnownStep.nothing(each.target.schema))
     return IndexReport(branch=branch, built=tuple(work.built), pending=tuple(work.pending), commit=published.commit)
 
 

@@ -34,11 +34,14 @@ PATIENCE_SECONDS: Final = 0.5
 PATIENCE_WRITES: Final = 5
 """The same in writes, by how long this process took for its last ones."""
 
-FIRST_WRITE_SECONDS: Final = 0.4
+FIRST_WRITE_SECONDS: Final = 0.1
 """How long a write takes, as long as none is known."""
 
+MAX_GONE: Final = 2
+"""After so many owners that were gone one does not wait for the others of the line."""
+
 _STEP_SECONDS: Final = 0.004
-_LONGEST_STEP_SECONDS: Final = 0.05
+_LONGEST_STEP_SECONDS: Final = 0.25
 
 _log: Final = logging.getLogger(__name__)
 
@@ -53,39 +56,42 @@ def stand_in_line(
     """
     line = adapter.key(f"{WAITING_PREFIX}/{incarnation}")
     own = line / new_ulid()
-    usual = FIRST_WRITE_SECONDS if write_seconds is None else write_seconds
     try:
-        yield _line_up(adapter, line, own, deadline, max(PATIENCE_SECONDS, PATIENCE_WRITES * usual))
+        yield _line_up(adapter, line, own, deadline, FIRST_WRITE_SECONDS if write_seconds is None else write_seconds)
     finally:
         _take_away(adapter, own)
 
 
-def _line_up(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline, patience: float) -> bool:
+def _line_up(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline, usual: float) -> bool:
     try:
         adapter.write(own, b"")
-        return _wait(adapter, line, own, deadline, patience)
+        return _wait(adapter, line, own, deadline, usual)
     except StorageError as error:
         _log.debug("The line %s cannot be seen: %s", line, error)
         return False
 
 
-def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline, patience: float) -> bool:
-    """Return when no older ticket lies there; whether there was one."""
-    head: ObjectKey | None = None
-    since = time.monotonic()
-    has_company = False
-    while deadline.seconds_left > 0:
-        ahead = sorted(each for each in adapter.list_dir(line) if each.value < own.value)
-        if not ahead:
-            break
-        has_company = True
-        if ahead[0] != head:
-            head, since = ahead[0], time.monotonic()
-        elif time.monotonic() - since > patience:
-            _take_away(adapter, head)
+def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: Deadline, usual: float) -> bool:
+    """Return when none of the older tickets lies there that lay there at the first look; whether there was one.
+
+    Whoever comes later is not waited for, whatever the clock of its machine says.
+    """
+    patience = max(PATIENCE_SECONDS, PATIENCE_WRITES * usual)
+    ahead = sorted(each for each in adapter.list_dir(line) if each.value < own.value)
+    has_company = bool(ahead)
+    since, gone = time.monotonic(), 0
+    while ahead and gone < MAX_GONE and deadline.seconds_left > 0:
         # The further behind, the less there is to see.
-        longest = min(_LONGEST_STEP_SECONDS, _STEP_SECONDS * len(ahead))
-        cancellable_wait(random.uniform(longest / 2, longest))  # noqa: S311 - jitter
+        step = min(_LONGEST_STEP_SECONDS, max(_STEP_SECONDS, usual / 4) * len(ahead))
+        cancellable_wait(random.uniform(step / 2, step))  # noqa: S311 - jitter
+        there = set(adapter.list_dir(line))
+        left = [each for each in ahead if each in there]
+        if left and left[0] == ahead[0] and time.monotonic() - since > patience:
+            _take_away(adapter, left.pop(0))
+            gone += 1
+        if not left or left[0] != ahead[0]:
+            since = time.monotonic()
+        ahead = left
     return has_company
 
 

@@ -18,6 +18,7 @@ from typing import Any, Final
 
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled
+from omnigraph.config import DEFAULT_WRITE_SECONDS
 from omnigraph.errors import HeadMovedError, InvalidInputError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
@@ -130,7 +131,7 @@ class LoadRequest:
     load_id: str | None = None
     progress: Callable[[LoadProgress], None] | None = None
     spill_bytes: int = SPILL_BYTES
-    deadline_seconds: float | None = None
+    deadline_seconds: float = DEFAULT_WRITE_SECONDS
 
     def report(self, phase: str, records: int) -> None:
         if self.progress is not None:
@@ -226,21 +227,19 @@ def publish_rows(
             effects=staged.effects,
         )
 
-    deadline = Deadline() if request.deadline_seconds is None else Deadline(seconds=request.deadline_seconds)
-    published = run_write(
+    return run_write(
         repository,
         WriteRequest(
             branch=request.branch,
             types=frozenset(each.target.key for each in incoming),
             is_strict=request.mode is LoadMode.OVERWRITE,
             is_brief=total <= BRIEF_ROWS,
-            deadline=deadline,
+            deadline=Deadline(seconds=request.deadline_seconds),
             staged_at=staged_at,
+            after=lambda published: last[0].keep_warm(repository, published.log.state),
         ),
         prepare,
     )
-    last[0].keep_warm(repository, published.log.state)
-    return published
 
 
 def find_load(repository: Repository, request: LoadRequest) -> Commit | None:

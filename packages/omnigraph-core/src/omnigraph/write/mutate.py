@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 from omnigraph import failpoints
 from omnigraph.engine.budget import QueryBudget, Spending
 from omnigraph.engine.reader import QuerySource, Reader
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import CompileError, InvalidInputError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog
@@ -31,10 +31,12 @@ from omnigraph.plan.changes import MutationPlan
 from omnigraph.query.params import bind_parameters
 from omnigraph.write.attempts import WriteRequest, refuse_other_head, run_write
 from omnigraph.write.committed import CommittedRows
+from omnigraph.write.deadlines import Deadline
 from omnigraph.write.mutation import BoundMutation, Outcome, bind_mutation, run_statements
 from omnigraph.write.mutation.statements import AGAIN
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
+from omnigraph.write.publish import Published
 from omnigraph.write.stage import AttemptFiles, StagedChanges, stage_changes
 from omnigraph.write.validation import validate_changes
 
@@ -113,7 +115,7 @@ def mutate(repository: Repository, reader: Reader, source: QuerySource, request:
     """
     call = _Call(repository, reader, source, request)
     schema = repository.snapshot(repository.known(request.branch)).schema
-    bound = call.bound(schema)
+    bound = call.bound_on_newest(schema)
     try:
         published = run_write(
             repository,
@@ -124,12 +126,13 @@ def mutate(repository: Repository, reader: Reader, source: QuerySource, request:
                 is_brief=True,
                 if_commit=request.if_commit,
                 starts_newest=bound.is_strict,
+                after=call.keep_warm,
+                deadline=Deadline(seconds=reader.settings.write_deadline),
             ),
             call.prepare,
         )
     except _NothingMatchedError:
         return call.result(None)
-    call.keep_warm(published.log)
     return call.result(published.commit)
 
 
@@ -170,6 +173,16 @@ class _Call:
             self._bound = bind_mutation(plan, schema, bind_parameters(plan, self.request.params), now=self.now)
         return self._bound
 
+    def bound_on_newest(self, schema: GraphSchema) -> BoundMutation:
+        """The statements by a schema that may be old; what is wrong with them is said of the newest one."""
+        try:
+            return self.bound(schema)
+        except (CompileError, InvalidInputError):
+            newest = self.repository.snapshot(self.repository.newest(self.request.branch)).schema
+            if newest.digest == schema.digest:
+                raise
+            return self.bound(newest)
+
     def prepare(self, log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         repository, bound = self.repository, self.bound(snapshot.schema)
         if is_void:
@@ -202,9 +215,9 @@ class _Call:
             effects=staged.effects,
         )
 
-    def keep_warm(self, log: ManifestLog) -> None:
+    def keep_warm(self, published: Published) -> None:
         if self._staged is not None:
-            self._staged.keep_warm(self.repository, log.state)
+            self._staged.keep_warm(self.repository, published.log.state)
 
     def result(self, commit: Commit | None) -> MutationResult:
         outcome, bound = self._outcome, self._bound

@@ -19,14 +19,14 @@ from datetime import UTC, datetime
 from typing import Final
 
 from omnigraph.engine.stats import MaintenanceStats
-from omnigraph.errors import ConflictError, NotFoundError, OmnigraphError, StorageError
+from omnigraph.errors import ConflictError, NotFoundError, OmnigraphError
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.declared_indexes import declared_indexes
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
-from omnigraph.tables.interface import FoldedRows, IndexSpec, SnapshotHandle, StagedHandle, TablePin
+from omnigraph.tables.interface import FoldedRows, IndexSpec, SnapshotHandle, TablePin
 from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.fold_policy import choose_parts, is_due
@@ -59,14 +59,10 @@ class TailMaintenance:
             return replace(self._stats, waiting=len(self._due))
 
     def note(self, log: ManifestLog, moved: Mapping[str, TablePin]) -> None:
-        """Look at the types that a commit of this handle changed. Raises nothing: the commit is made."""
+        """Look at the types that a commit of this handle changed, and begin what is due."""
         if log.state.head.kind in QUIET:
             return
-        try:
-            due = [key for key, pin in moved.items() if self._is_due(pin, log.state.entries[key].pin)]
-        except StorageError as error:
-            _log.debug("Nothing is known of the parts after commit %s: %s", log.state.head.id, error)
-            return
+        due = [key for key, pin in moved.items() if self._is_due(pin, log.state.entries[key].pin)]
         if due:
             self._begin(log.branch.name, due)
 
@@ -98,8 +94,9 @@ class TailMaintenance:
             self._due.update(dict.fromkeys((branch, key) for key in types))
             if self._thread is None:
                 # No daemon: a process that ends lets a fold end, and leaves nothing half done.
-                self._thread = threading.Thread(target=self._work, name="omnigraph-fold")
-                self._thread.start()
+                thread = threading.Thread(target=self._work, name="omnigraph-fold")
+                thread.start()
+                self._thread = thread
 
     def _work(self) -> None:
         while True:
@@ -133,7 +130,7 @@ class TailMaintenance:
 
 
 class _NothingToFoldError(Exception):
-    """No tier of the type is full any more."""
+    """No tier of the type is full any more, or what was folded is not what it was."""
 
 
 def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | None, int]:
@@ -155,14 +152,12 @@ def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | N
         pin = snapshot.entry(target).pin
         handle = repository.tables.open_at(pin)
         specs = _existing(repository, handle, declared_indexes(target))
-        staged: tuple[StagedHandle, ...] = ()
-        if folded is not None and not is_void:
-            staged = repository.tables.stage_fold(handle, folded, specs)
-        if not staged:
+        if folded is None:
             folded = repository.tables.fold_rows(handle, choose_parts(repository.tables.parts(handle)))
-            if folded is None:
-                raise _NothingToFoldError
-            staged = repository.tables.stage_fold(handle, folded, specs)
+        # Rows are written once, outside every gate. If one of them changed since, the next fold takes them.
+        staged = () if folded is None or is_void else repository.tables.stage_fold(handle, folded, specs)
+        if not staged:
+            raise _NothingToFoldError
         return PublishPlan(
             operation_id=new_ulid(),
             writer=WriterKind.FOLD,

@@ -35,7 +35,7 @@ from omnigraph.write.records.ids import mint_ulids
 from omnigraph.write.records.reasons import Misfit, Reason
 from omnigraph.write.records.row_reader import TypeRows
 
-AGAIN = "Correct the values and run the mutation again."
+AGAIN = "Correct the mutation or its values, and run it again."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,8 +201,8 @@ class _Binder:
         if isinstance(operation, InsertEdge):
             ends = self._value(operation.source), self._value(operation.target)
             for end, value in zip(("from", "to"), ends, strict=True):
-                if not isinstance(value, str) or not value:
-                    text = f"{target.name}.{end} is {'null' if value is None else 'empty'}: give the id of a node"
+                if not isinstance(value, str):
+                    text = f"{target.name}.{end} is null: give the id of a node"
                     self._refuse(number, target, Misfit(Reason.MISSING_REQUIRED, text, name=end))
             return _OpenInsert(number=number, target=target, data=data, ends=(str(ends[0]), str(ends[1])))
         for each in operation.embeddings:

@@ -47,9 +47,10 @@ class NodesAfter:
         self._expected.setdefault(node.key, []).append(keys)
 
     def count(self, node: TypeTable) -> int:
-        """How many there are at most."""
+        """How many there are at most, for who plans by it; what is planned does not depend on the nodes themselves."""
         new = self._changes.get(node.key)
-        kept = 0 if new is not None and new.mode is ChangeMode.REPLACE else self._committed.row_count(node)
+        is_replaced = new is not None and new.mode is ChangeMode.REPLACE
+        kept = 0 if is_replaced else self._committed.snapshot.entry(node).row_count
         return kept + (0 if new is None or new.mode is ChangeMode.REMOVE else new.row_count)
 
     def missing(self, node: TypeTable, probe: Rows, keep: int) -> Found:
