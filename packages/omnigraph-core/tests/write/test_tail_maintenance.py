@@ -187,8 +187,11 @@ def test_two_handles_that_fold_one_tail_fold_it_once(graph: og.Graph):
     assert_graph_is_whole(graph)
 
 
-def test_a_fold_whose_rows_changed_is_left_to_the_next_one(graph: og.Graph, monkeypatch):
-    """Rows are written once, outside every gate, and never while others wait."""
+@pytest.mark.parametrize("is_small", [True, False])
+def test_a_fold_whose_rows_changed_is_made_again_or_left_to_the_next_one(graph: og.Graph, monkeypatch, is_small):
+    """Rows are written outside every gate, and while others may be waiting only few of them."""
+    if not is_small:
+        monkeypatch.setattr(tail, "QUICK_BYTES", 0)
     monkeypatch.setattr(fold_policy, "TAIL_PARTS", 1_000)
     add(graph, 8)
     monkeypatch.setattr(fold_policy, "TAIL_PARTS", 8)
@@ -197,12 +200,14 @@ def test_a_fold_whose_rows_changed_is_left_to_the_next_one(graph: og.Graph, monk
 
     def fold_rows(self, handle, parts):
         written.append(real(self, handle, parts))
-        graph.mutate(AGE, params={"name": "q3", "age": 33})
+        if len(written) == 1:
+            graph.mutate(AGE, params={"name": "q3", "age": 33})
         return written[-1]
 
     monkeypatch.setattr(tables, "fold_rows", fold_rows)
-    assert fold_type(graph._repository, "main", "node:Person") == (None, 0)
-    assert len(written) == 1
+    commit, folded = fold_type(graph._repository, "main", "node:Person")
+    assert (len(written), commit is not None, folded) == ((2, True, 8) if is_small else (1, False, 0))
+    assert {row["name"]: row["age"] for row in graph.table("Person").rows()}["q3"] == 33
     assert_graph_is_whole(graph)
 
 

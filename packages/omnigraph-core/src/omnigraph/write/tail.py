@@ -5,8 +5,9 @@
 Small writes leave small parts that no index covers; looking for anything then means reading every one of them. Folding
 changes no row, so it is nobody's conflict: a write that loses its race to it is prepared again, strict ones too. It is
 best effort: whatever goes wrong is counted and left to the next commit. It begins after the acknowledgement, and one
-handle runs one at a time. The rows are written outside every gate; only staging them and publishing, which take what a
-small write does, keep others of this process waiting. ``OMNIGRAPH_TAIL_MAINTENANCE=off`` switches it off.
+handle runs one at a time. The rows are written outside every gate; what keeps others of this process waiting takes what
+a small write does: staging, publishing, and writing again the few rows that changed meanwhile.
+``OMNIGRAPH_TAIL_MAINTENANCE=off`` switches it off.
 """
 
 from __future__ import annotations
@@ -26,12 +27,15 @@ from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
-from omnigraph.tables.interface import FoldedRows, IndexSpec, SnapshotHandle, TablePin
+from omnigraph.tables.interface import FoldedRows, IndexSpec, SnapshotHandle, StagedHandle, TablePin
 from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.fold_policy import choose_parts, is_due
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
 from omnigraph.write.read_sets import QUIET
+
+QUICK_BYTES: Final = 4 * 1024 * 1024
+"""Rows of so many bytes are written again when some of them changed meanwhile; more are left to the next fold."""
 
 FOLD_SECONDS: Final = 20.0
 """How long a fold is tried against others that publish first; where many stand in line, its turn comes late."""
@@ -152,10 +156,16 @@ def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | N
         pin = snapshot.entry(target).pin
         handle = repository.tables.open_at(pin)
         specs = _existing(repository, handle, declared_indexes(target))
-        if folded is None:
-            folded = repository.tables.fold_rows(handle, choose_parts(repository.tables.parts(handle)))
-        # Rows are written once, outside every gate. If one of them changed since, the next fold takes them.
-        staged = () if folded is None or is_void else repository.tables.stage_fold(handle, folded, specs)
+        staged: tuple[StagedHandle, ...] = ()
+        if folded is not None and not is_void:
+            staged = repository.tables.stage_fold(handle, folded, specs)
+        if not staged:
+            parts = repository.tables.parts(handle)
+            chosen = choose_parts(parts)
+            # Others may be waiting from the second time on; what is small is written in the time of a small write.
+            is_small = sum(each.byte_count for each in parts if each.number in chosen) <= QUICK_BYTES
+            folded = repository.tables.fold_rows(handle, chosen) if folded is None or is_small else None
+            staged = () if folded is None else repository.tables.stage_fold(handle, folded, specs)
         if not staged:
             raise _NothingToFoldError
         return PublishPlan(
