@@ -105,7 +105,9 @@ def _rows_at(dataset: LanceDataset, wanted: Addresses, schema: pa.Schema) -> pa.
     fragments = fragments_of(dataset, [int(each) for each in np.unique(wanted >> np.uint64(32))])
     is_dense = len(wanted) * SCAN_SHARE >= sum(each.metadata.num_rows for each in fragments)
     can_take = bool(schema.names) and not any(is_blob(each) for each in schema)
-    if can_take and not is_dense and (len(fragments) <= MAX_PARTS_IN_TURN or len(wanted) > MAX_ADDRESSES_IN_FILTER):
+    # Lance's take counts only rows that are there: where some are deleted, all of them would have to be counted.
+    is_plain = len(fragments) <= MAX_PARTS_IN_TURN and all(each.metadata.deletion_file is None for each in fragments)
+    if can_take and not is_dense and (is_plain or len(wanted) > MAX_ADDRESSES_IN_FILTER):
         return pa.concat_tables(_taken(dataset, each, wanted, schema) for each in fragments)
     options = scan_options(schema) | {"with_row_address": True, "fragments": fragments}
     predicate = None if is_dense else addresses_filter(wanted.tolist())

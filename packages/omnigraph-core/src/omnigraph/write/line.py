@@ -40,7 +40,7 @@ FIRST_WRITE_SECONDS: Final = 0.1
 MAX_GONE: Final = 2
 """After so many owners that were gone one does not wait for the others of the line."""
 
-_STEP_SECONDS: Final = 0.004
+_STEP_SECONDS: Final = 0.002
 _LONGEST_STEP_SECONDS: Final = 0.25
 
 _log: Final = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: De
     since, gone = time.monotonic(), 0
     while ahead and gone < MAX_GONE and deadline.seconds_left > 0:
         # The further behind, the less there is to see.
-        step = min(_LONGEST_STEP_SECONDS, max(_STEP_SECONDS, usual / 4) * len(ahead))
+        step = min(_LONGEST_STEP_SECONDS, max(_STEP_SECONDS, usual / 8) * len(ahead))
         cancellable_wait(random.uniform(step / 2, step))  # noqa: S311 - jitter
         there = set(adapter.list_dir(line))
         left = [each for each in ahead if each in there]
