@@ -204,7 +204,7 @@ def test_what_breaks_a_rule_is_told_with_its_statement() -> None:
         "statement 1: error[unique]: @unique violation on Member.mail: value 'ann@example.org' held by '7' and '8'",
         "statement 2: error[endpoint]: dst 'b9' not found in Book",
         "error: 2 problems: 1 endpoint, 1 unique",
-        "help: Nothing was written. Correct the values and run the mutation again.",
+        "help: Nothing was written. Correct the mutation or its values, and run it again.",
     ]
     found = error_of(mutate("join", params, "--json"))
     assert (found["kind"], found["details"]["counts"]) == ("constraint", {"endpoint": 1, "unique": 1})

@@ -287,9 +287,9 @@ def test_a_ticket_makes_the_vectors_of_what_it_writes(held):
 
 
 @pytest.mark.parametrize(("provider", "message"), [(None, "no embedder is configured"), ("no-such", "no plugin")])
-def test_a_ticket_without_an_embedder_refuses_required_vectors(tmp_path, monkeypatch, provider, message):
+def test_a_ticket_without_an_embedder_refuses_required_vectors(monkeypatch, provider, message):
     choose_embedder(monkeypatch, provider)
-    with og.init(tmp_path, schema=FILMS) as graph:
+    with og.init(f"memory://tickets-{secrets.token_hex(6)}", schema=FILMS) as graph:
         table = pa.table({"code": ["a"], "title": ["t"], "plot": ["p"]})
         with pytest.raises(OmnigraphError, match=message):
             graph.bulk(["Film"]).write("Film", table)

@@ -128,6 +128,8 @@ class CommittedInMemory:
     def row_count(self, target: TypeTable) -> int:
         return self.rows[target.key].num_rows if target.key in self.rows else 0
 
+    size_hint = row_count
+
     def read(self, target: TypeTable, columns: Sequence[str]) -> pa.RecordBatchReader:
         self.accesses.append(("read", target.key))
         return self.rows[target.key].select(list(columns)).to_reader(max_chunksize=BATCH)

@@ -50,7 +50,7 @@ class NodesAfter:
         """How many there are at most, for who plans by it; what is planned does not depend on the nodes themselves."""
         new = self._changes.get(node.key)
         is_replaced = new is not None and new.mode is ChangeMode.REPLACE
-        kept = 0 if is_replaced else self._committed.snapshot.entry(node).row_count
+        kept = 0 if is_replaced else self._committed.size_hint(node)
         return kept + (0 if new is None or new.mode is ChangeMode.REMOVE else new.row_count)
 
     def missing(self, node: TypeTable, probe: Rows, keep: int) -> Found:
