@@ -25,6 +25,9 @@ CACHE_BYTES = "OMNIGRAPH_CACHE_BYTES"
 WRITE_DEADLINE = "OMNIGRAPH_WRITE_DEADLINE"
 """Seconds for which a write goes on against others that publish first."""
 
+RECOVERY_PATIENCE = "OMNIGRAPH_RECOVERY_PATIENCE"
+"""Seconds for which a writer on another machine shows no life before its cut-off write is finished or discarded."""
+
 QUERY_DEADLINE = "OMNIGRAPH_QUERY_DEADLINE"
 QUERY_MAX_ROWS = "OMNIGRAPH_QUERY_MAX_ROWS"
 QUERY_MAX_BYTES = "OMNIGRAPH_QUERY_MAX_BYTES"
@@ -36,6 +39,7 @@ TAIL_MAINTENANCE = "OMNIGRAPH_TAIL_MAINTENANCE"
 
 DEFAULT_CACHE_BYTES: Final = 1024**3
 DEFAULT_WRITE_SECONDS: Final = 60.0
+DEFAULT_RECOVERY_PATIENCE: Final = 20.0
 
 _TRAVERSAL_MODES: Final = ("auto", "csr", "indexed")
 _SCAN_MODES: Final = ("auto", "memory", "stored")
@@ -53,6 +57,7 @@ class Settings:
         cache_bytes: bound of what one open graph keeps decoded; 0 keeps nothing.
         folds_tails: whether small parts are folded after a commit.
         write_deadline: seconds for which a write goes on against others.
+        recovery_patience: seconds without a sign of life after which a writer elsewhere counts as dead.
         query_deadline: seconds; None leaves the default of ``QueryBudget``. So the other three.
     """
 
@@ -62,6 +67,7 @@ class Settings:
     cache_bytes: int = DEFAULT_CACHE_BYTES
     folds_tails: bool = True
     write_deadline: float = DEFAULT_WRITE_SECONDS
+    recovery_patience: float = DEFAULT_RECOVERY_PATIENCE
     query_deadline: float | None = None
     query_max_rows: int | None = None
     query_max_bytes: int | None = None
@@ -82,6 +88,7 @@ class Settings:
         names = (name.strip() for name in variables.get(DISABLE_PLUGINS, "").split(","))
         cache_bytes = _count(variables, CACHE_BYTES)
         write_deadline = _seconds(variables, WRITE_DEADLINE)
+        patience = _seconds(variables, RECOVERY_PATIENCE)
         return cls(
             disabled_plugins=frozenset(name for name in names if name),
             traversal_mode=_choice(variables, TRAVERSAL_MODE, _TRAVERSAL_MODES),
@@ -89,6 +96,7 @@ class Settings:
             cache_bytes=DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes,
             folds_tails=_choice(variables, TAIL_MAINTENANCE, _SWITCH) == "on",
             write_deadline=DEFAULT_WRITE_SECONDS if write_deadline is None else write_deadline,
+            recovery_patience=DEFAULT_RECOVERY_PATIENCE if patience is None else patience,
             query_deadline=_seconds(variables, QUERY_DEADLINE),
             query_max_rows=_count(variables, QUERY_MAX_ROWS),
             query_max_bytes=_count(variables, QUERY_MAX_BYTES),

@@ -33,6 +33,8 @@ from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
 from omnigraph.write.opening import open_repository
 from omnigraph.write.records import LoadInput
+from omnigraph.write.recovery.listing import Recoveries
+from omnigraph.write.recovery.sweep import heal
 from omnigraph.write.tail import TailMaintenance
 
 
@@ -90,6 +92,12 @@ class Graph:
         """The history of the graph."""
         self._lifetime.check()
         return Commits(self._repository)
+
+    @property
+    def recoveries(self) -> Recoveries:
+        """Writes that were cut off, and what was done about them."""
+        self._lifetime.check()
+        return Recoveries(self._repository)
 
     @property
     def maintain(self) -> Maintenance:
@@ -341,9 +349,14 @@ class Graph:
                 yield line
 
     def refresh(self) -> Commit:
-        """Look at the graph as it is now; the newest commit of main."""
+        """Look at the graph as it is now; the newest commit of main.
+
+        A handle for writing finishes writes that were cut off when all of them was done but the last step.
+        """
         with self._lifetime:
             self._repository.forget()
+            if self.mode == "rw":
+                heal(self._repository)
             return self._repository.newest().state.head
 
     def close(self) -> None:
@@ -372,6 +385,7 @@ class Graph:
         """
         with self._lifetime:
             self._check_writable()
+            heal(self._repository)
             yield
 
     def _check_writable(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from omnigraph.errors import InvalidInputError
 from omnigraph.history.commits import Commit
+from omnigraph.history.recoveries import RECOVERY_ACTOR, RecoveryKind, read_recoveries
 from omnigraph.history.repository import Repository
 
 
@@ -18,7 +19,7 @@ class Commits:
 
         Args:
             branch: the branch.
-            actor: only commits of this actor.
+            actor: only commits of this actor; those of ``omnigraph:recovery`` are the ones that it finished for others.
             limit: at most so many.
 
         Raises:
@@ -29,7 +30,8 @@ class Commits:
             raise InvalidInputError(f"{limit} is no number of commits.", help="Give 0 or more, or leave it out.")
         with self._repository.lifetime:
             commits = self._repository.newest(branch).commits()
-        found = (each for each in commits if actor in (None, each.actor))
+            finished = self._finished() if actor == RECOVERY_ACTOR else frozenset[str]()
+        found = (each for each in commits if actor in (None, each.actor) or each.id in finished)
         return [each for _, each in zip(range(limit), found, strict=False)] if limit is not None else [*found]
 
     def show(self, commit_id: str) -> Commit:
@@ -41,3 +43,7 @@ class Commits:
         """
         with self._repository.lifetime:
             return self._repository.find_commit(commit_id)
+
+    def _finished(self) -> frozenset[str]:
+        recoveries = read_recoveries(self._repository.logs)
+        return frozenset(each.graph_commit_id for each in recoveries if each.kind is RecoveryKind.ROLLED_FORWARD)

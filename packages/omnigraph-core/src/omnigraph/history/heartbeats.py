@@ -14,16 +14,17 @@ from __future__ import annotations
 
 import json
 import logging
-import os
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import Final
 
+from omnigraph.config import DEFAULT_RECOVERY_PATIENCE
 from omnigraph.errors import StorageError
 from omnigraph.history.ulids import new_ulid
+from omnigraph.history.whereabouts import whereabouts
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.processes import is_copy
 
@@ -32,8 +33,8 @@ HEARTBEAT_PREFIX: Final = "__heartbeats"
 BEAT_SECONDS: Final = 5.0
 """How often a writer shows that it lives."""
 
-DEAD_AFTER_SECONDS: Final = 4 * BEAT_SECONDS
-"""How long an observer sees nothing before a writer counts as dead."""
+LOOK_SECONDS: Final = 1.0
+"""How often an observer looks for one heartbeat, at most."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -110,7 +111,7 @@ class Heart:
     def _put(self, key: ObjectKey, beats: int) -> None:
         try:
             # The name is new with each beat: an observer may look at the first of one write and the first of another.
-            facts = {"writer": self.writer, "beat": beats, "name": new_ulid(), "pid": os.getpid()}
+            facts = {"writer": self.writer, "beat": beats, "name": new_ulid(), **whereabouts().to_dict()}
             self._adapter.write(key, json.dumps(facts).encode())
         except StorageError as error:
             _log.debug("A heartbeat could not be put: %s", error)
@@ -127,28 +128,69 @@ def heartbeat_key(adapter: StorageAdapter, writer: str) -> ObjectKey:
     return adapter.key(f"{HEARTBEAT_PREFIX}/{writer}.json")
 
 
-@dataclass(slots=True)
 class Observer:
-    """Judges writers by what one process sees of them. Not shared between threads.
+    """Judges the writers of sidecars by what one process sees of them. Safe to share between threads.
 
     Attributes:
-        dead_after_seconds: how long nothing may change.
+        patience: for how many seconds nothing may change.
     """
 
-    adapter: StorageAdapter
-    dead_after_seconds: float = DEAD_AFTER_SECONDS
-    now: Callable[[], float] = time.monotonic
-    _seen: dict[str, tuple[bytes | None, float]] = field(default_factory=dict)
+    def __init__(
+        self,
+        adapter: StorageAdapter,
+        *,
+        patience: float = DEFAULT_RECOVERY_PATIENCE,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.patience = patience
+        self._adapter = adapter
+        self._now = now
+        self._lock = threading.Lock()
+        self._seen: dict[str, _Sight] = {}
 
-    def is_dead(self, writer: str) -> bool:
-        """Look once: whether the heartbeat was the same, or missing, at every look for long enough.
+    def is_alive(self, operation_id: str, writer: str) -> bool | None:
+        """Look at the heartbeat of the writer of an operation, unless that was done a moment ago.
+
+        Returns True when its heart beat since the look before, False when it was still, or missing, at every look for
+        long enough, and None when that cannot be told yet. The first time costs no request: most writes are over
+        before the second.
 
         Raises:
             StorageError: it could not be looked for.
         """
-        beat = self.adapter.read_if_exists(heartbeat_key(self.adapter, writer))
-        before = self._seen.get(writer)
-        if before is None or before[0] != beat:
-            self._seen[writer] = beat, self.now()
-            return False
-        return self.now() - before[1] >= self.dead_after_seconds
+        with self._lock:
+            before = self._seen.get(operation_id)
+            now = self._now()
+            if before is None:
+                self._seen[operation_id] = _Sight(None, None, now)
+                return None
+            if now - before.looked < min(LOOK_SECONDS, self.patience / 2):
+                return None
+        beat = self._adapter.read_if_exists(heartbeat_key(self._adapter, writer))
+        with self._lock:
+            now = self._now()
+            if before.since is None or before.beat != beat:
+                self._seen[operation_id] = _Sight(beat, now, now)
+                return None if before.since is None or beat is None else True
+            self._seen[operation_id] = replace(before, looked=now)
+            return False if now - before.since >= self.patience else None
+
+    def keep(self, operations: Container[str]) -> None:
+        """Forget all that was seen of others than these operations."""
+        with self._lock:
+            self._seen = {each: sight for each, sight in self._seen.items() if each in operations}
+
+
+@dataclass(frozen=True, slots=True)
+class _Sight:
+    """What was seen of a heartbeat.
+
+    Attributes:
+        beat: the object; None when there was none.
+        since: when it was seen for the first time; None when nobody looked yet.
+        looked: when it was last looked for.
+    """
+
+    beat: bytes | None
+    since: float | None
+    looked: float

@@ -24,13 +24,11 @@ from omnigraph.history.rows import MANIFEST_COLUMNS, ManifestRow, damaged, rows_
 from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
 from omnigraph.history.state import GraphState, head_row
 from omnigraph.tables.log import LogStore, LogTable, StagedFragments
+from omnigraph.tables.staging import COMMIT_PROPERTY
 
 MANIFEST: Final = "__manifest"
 ENDPOINT_KEY: Final = "omnigraph:endpoint"
 """Schema metadata: the store that was found honest when the graph was made."""
-
-COMMIT_PROPERTY: Final = "omnigraph.commit"
-"""Transaction property that names the commit which a version of a table or of the manifest belongs to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

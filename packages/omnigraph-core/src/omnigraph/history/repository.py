@@ -9,10 +9,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 
+from omnigraph.config import Settings
 from omnigraph.errors import InvalidInputError, NotFoundError
 from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
 from omnigraph.history.commits import Commit
-from omnigraph.history.heartbeats import Heart
+from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.log import ManifestLog, open_manifest
 from omnigraph.history.rivals import Rivals
@@ -43,6 +44,7 @@ class Repository:
         self.warm = WarmColumns()
         self.rivals = Rivals()
         self.heart = Heart(adapter)
+        self.observer = Observer(adapter, patience=Settings.from_environment().recovery_patience)
         self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
         self.lifetime = Lifetime(str(adapter.root))
         self._lock = threading.Lock()
@@ -101,6 +103,11 @@ class Repository:
             found = self._schemas[digest] = read_schema(self.adapter, digest)
         return found
 
+    @property
+    def graph_id(self) -> str:
+        """What tells this graph from every other one, as long as it lives."""
+        return self.schema(self.known().state.schema_digest).ir.domain
+
     def adopt_schemas(self, schemas: Mapping[str, GraphSchema]) -> None:
         """Take over schemas that are known already, by digest."""
         self._schemas.update(schemas)
@@ -141,8 +148,7 @@ class Repository:
 
     def _refuse_foreign(self, snapshot: Snapshot) -> None:
         """Raise when a snapshot is of another graph: its pins may name tables of this one, by chance."""
-        ours = self.schema(self.known().state.schema_digest)
-        if snapshot.schema.ir.domain != ours.ir.domain:
+        if snapshot.schema.ir.domain != self.graph_id:
             raise InvalidInputError(
                 f"This snapshot is of another graph than {self.adapter.root}, at commit {snapshot.commit.id}.",
                 help="Take it from the graph that you read: g.snapshot(at=...).",

@@ -30,7 +30,7 @@ from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import TablePin
 from omnigraph.tables.opening import Place, detached_name, open_dataset
 from omnigraph.tables.quarantine import quarantine_unreadable
-from omnigraph.tables.staging import planned
+from omnigraph.tables.staging import COMMIT_PROPERTY, planned
 
 COMMIT_TIMEOUT: Final = timedelta(minutes=5)
 
@@ -68,9 +68,13 @@ def commit_create(adapter: StorageAdapter, staged: LanceStaged) -> LanceSnapshot
     )
 
 
-def commit_exact(adapter: StorageAdapter, base: LanceSnapshot, staged: Sequence[LanceStaged]) -> LanceSnapshot:
+def commit_exact(
+    adapter: StorageAdapter, base: LanceSnapshot, staged: Sequence[LanceStaged], *, commit_id: str | None
+) -> LanceSnapshot:
     """One version that is the base plus the staged writes, in their order, and nothing else."""
     steps = in_order(base, staged)
+    if commit_id is not None:
+        steps[-1] = _of_commit(steps[-1], commit_id)
     if len(steps) == 1:
         made = _commit_ordinary(adapter, base, steps[0])
         if made is not None:
@@ -135,6 +139,14 @@ def in_order(base: LanceSnapshot, staged: Sequence[LanceStaged]) -> list[LanceSt
     if steps[0].kind is StagedKind.OVERWRITE and any(each.kind is StagedKind.INDEX for each in steps[1:]):
         raise InternalError("An index of the rows before an overwrite cannot be committed after it.")
     return steps
+
+
+def _of_commit(step: LanceStaged, commit_id: str) -> LanceStaged:
+    """The step with the name of the commit in its transaction, so that a version tells whose it is."""
+    properties = {**(step.transaction.transaction_properties or {}), COMMIT_PROPERTY: commit_id}
+    return dataclasses.replace(
+        step, transaction=dataclasses.replace(step.transaction, transaction_properties=properties)
+    )
 
 
 def _joined(appends: Sequence[LanceStaged]) -> LanceStaged:

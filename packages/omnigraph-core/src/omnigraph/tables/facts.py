@@ -25,6 +25,22 @@ class TablePin:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class NewestVersion:
+    """The newest version of a line of a table.
+
+    Attributes:
+        restores: the version that it shows again; None when it is no such version.
+    """
+
+    version: int
+    restores: int | None = None
+
+    def shows(self, version: int) -> bool:
+        """Whether other readers of Lance see that version of the table."""
+        return version in (self.version, self.restores)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TableState:
     """What a manifest row records of a version beside its pin."""
 

@@ -11,7 +11,7 @@ Rows go in and come out as Arrow with the *logical* schema of ``arrow_schema``: 
 file format makes of it. Durability is in the hands of the caller, who knows the order: ``sync_staged`` before a commit,
 ``sync_committed`` after it.
 
-Storage backends stay outside: they subclass ``omnigraph.storage.StorageAdapter``, which is open to everybody.
+Storage backends stay outside: they subclass ``omnigraph.storage.StorageAdapter``, which is open to all.
 """
 
 from __future__ import annotations
@@ -21,7 +21,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph._sealed import Sealed
-from omnigraph.tables.facts import FoldedRows, IndexCoverage, IndexSpec, TablePart, TablePin, TableState, WrittenRows
+from omnigraph.tables.facts import (
+    FoldedRows,
+    IndexCoverage,
+    IndexSpec,
+    NewestVersion,
+    TablePart,
+    TablePin,
+    TableState,
+    WrittenRows,
+)
+from omnigraph.tables.opaque import FoundVersion, SnapshotHandle, StagedHandle
 
 if TYPE_CHECKING:
     import numpy as np
@@ -31,8 +41,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FoldedRows",
+    "FoundVersion",
     "IndexCoverage",
     "IndexSpec",
+    "NewestVersion",
     "SnapshotHandle",
     "StagedHandle",
     "TablePart",
@@ -41,24 +53,6 @@ __all__ = [
     "TableStorage",
     "WrittenRows",
 ]
-
-
-class SnapshotHandle(Sealed, ABC):
-    """One table at one version; opaque, immutable, safe to share between threads."""
-
-    @property
-    @abstractmethod
-    def pin(self) -> TablePin:
-        """The version that this handle shows."""
-
-
-class StagedHandle(Sealed, ABC):
-    """Data that is written and belongs to no version yet; dropping it loses nothing but space."""
-
-    @property
-    @abstractmethod
-    def transaction_id(self) -> str:
-        """The id by which recovery recognises this write in a table's history."""
 
 
 class TableStorage(Sealed, ABC):
@@ -115,11 +109,7 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
-        """The rows at these addresses, in the order asked for; an address may come twice.
-
-        Raises:
-            InternalError: no row is at one of them.
-        """
+        """The rows at these addresses, in the order asked for; one may come twice. None may be missing."""
 
     @abstractmethod
     def count_rows(
@@ -154,10 +144,10 @@ class TableStorage(Sealed, ABC):
         """
 
     @abstractmethod
-    def newest_version(self, handle: SnapshotHandle) -> int:
-        """The newest version on the line of this one, which may be one that nobody published; a listing.
+    def newest(self, pin: TablePin) -> NewestVersion:
+        """The newest version on the line of a pin, which may be one that nobody published; a listing.
 
-        For whoever reports on a graph: no write goes by it.
+        For whoever reports on a graph or puts it right: no write goes by it.
         """
 
     @abstractmethod
@@ -178,8 +168,7 @@ class TableStorage(Sealed, ABC):
 
         A vector that is zero, or not a number somewhere, has no direction and does not count.
 
-        With none ``stage_indexes`` builds nothing for the column: there is nothing to train an index on, or nothing to
-        add to the one that is there.
+        With none ``stage_indexes`` builds nothing for the column.
         """
 
     @abstractmethod
@@ -289,8 +278,7 @@ class TableStorage(Sealed, ABC):
     ) -> StagedHandle:
         """Rows of which the first replace those at these addresses, in this order; the others are new.
 
-        As ``stage_upsert`` for who knows where the rows lie: nothing is searched, and of the table only the parts of
-        the replaced rows are touched. Ids are the caller's matter.
+        As ``stage_upsert`` for who knows where the rows lie: nothing is searched. Ids are the caller's matter.
 
         Raises:
             InternalError: more addresses than rows, one given twice, or one without a row.
@@ -355,17 +343,19 @@ class TableStorage(Sealed, ABC):
         """
 
     @abstractmethod
-    def commit_exact(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> SnapshotHandle:
+    def commit_exact(
+        self, handle: SnapshotHandle, staged: Sequence[StagedHandle], *, commit_id: str | None = None
+    ) -> SnapshotHandle:
         """Make one version that is the handle's version plus the staged writes, in their order, and nothing else.
 
         It never loses: what others left on the table meanwhile is stepped over, not built upon. The version carries
-        the transaction id of the last staged write.
+        the transaction id of the last staged write, and the id of the commit that it is for.
 
         What writes rows comes first: any number of appends, or one upsert or overwrite; then deletes and indexes. A
         delete sees what the steps before it wrote.
 
         Another version may carry the same transaction id, with other writers' rows in it: a first attempt that landed
-        in the wrong place. The exact one is that right after the handle's version, or the one made by a Restore.
+        in the wrong place. ``find_committed`` tells them apart.
 
         Raises:
             InternalError: a step was staged on another version, or the order cannot be kept.
@@ -376,12 +366,27 @@ class TableStorage(Sealed, ABC):
         """Return only when these versions, made by ``commit_*``, survive a loss of power."""
 
     @abstractmethod
+    def find_committed(self, pin: TablePin, transaction_id: str, *, commit_id: str) -> FoundVersion:
+        """What ``commit_exact`` made on a pin for a commit, if it got so far."""
+
+    @abstractmethod
+    def quarantine(self, pin: TablePin) -> None:
+        """Move versions above a pin that a loss of power damaged out of the way of everybody."""
+
+    @abstractmethod
+    def restore(self, pin: TablePin) -> int:
+        """Make the newest version on the line of a pin show the pinned one, durably; its number.
+
+        No version goes away, so what others commit and publish at the same time is as good as before.
+        """
+
+    @abstractmethod
     def drop(self, location: str) -> None:
         """Remove a table that no manifest ever named; a missing one is success. Not atomic."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of every handle and remove what was kept for reading only."""
+        """Let go of every handle."""
 
     @abstractmethod
     def fork(self, handle: SnapshotHandle, branch: str) -> SnapshotHandle:

@@ -2,7 +2,8 @@
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
 The work is done by the modules beside it: ``reading``, ``parts``, ``searching``, ``coverage``, ``written``,
-``staging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``forking``, ``durability``.
+``staging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``recovering``, ``forking``,
+``durability``.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from omnigraph.tables import (
     indexing,
     ordering,
     reading,
+    recovering,
     replacing,
     searching,
     staging,
@@ -39,8 +41,10 @@ from omnigraph.tables.counting import note
 from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
 from omnigraph.tables.interface import (
     FoldedRows,
+    FoundVersion,
     IndexCoverage,
     IndexSpec,
+    NewestVersion,
     SnapshotHandle,
     StagedHandle,
     TablePart,
@@ -156,8 +160,8 @@ class LanceTables(TableStorage):
         view = self._views.of_written(line, newest, fragments, place)
         return reading.read_rows(view.dataset, columns=columns, holding=view)
 
-    def newest_version(self, handle: SnapshotHandle) -> int:
-        return reading.newest_version(snapshot_of(handle).dataset)
+    def newest(self, pin: TablePin) -> NewestVersion:
+        return recovering.newest(place_of(self._adapter, pin.location, pin.branch))
 
     def table_state(self, handle: SnapshotHandle) -> TableState:
         snapshot = snapshot_of(handle)
@@ -308,16 +312,32 @@ class LanceTables(TableStorage):
         # Not kept: Lance gives a new table a session of its own.
         return committing.commit_create(self._adapter, staged_of(staged))
 
-    def commit_exact(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> SnapshotHandle:
+    def commit_exact(
+        self, handle: SnapshotHandle, staged: Sequence[StagedHandle], *, commit_id: str | None = None
+    ) -> SnapshotHandle:
         self._check_writable()
         steps = [staged_of(each) for each in staged]
-        made = committing.commit_exact(self._adapter, snapshot_of(handle), steps)
+        made = committing.commit_exact(self._adapter, snapshot_of(handle), steps, commit_id=commit_id)
         ids = {each.transaction_id for each in steps}
         self._views.forget(lambda key: not ids.isdisjoint(key[2]))
         return self._keep(made)
 
     def sync_committed(self, handles: Sequence[SnapshotHandle]) -> None:
         durability.sync_committed(self._adapter, [snapshot_of(each) for each in handles])
+
+    def find_committed(self, pin: TablePin, transaction_id: str, *, commit_id: str) -> FoundVersion:
+        self._check_writable()
+        note("find_committed")
+        return recovering.find_committed(self.open_at(pin), transaction_id, commit_id)
+
+    def quarantine(self, pin: TablePin) -> None:
+        self._check_writable()
+        quarantine_unreadable(self._adapter, pin.location, pin.branch, above=pin.version)
+
+    def restore(self, pin: TablePin) -> int:
+        self._check_writable()
+        note("restore")
+        return recovering.restore(self._adapter, self.open_at(pin))
 
     def drop(self, location: str) -> None:
         note("drop")

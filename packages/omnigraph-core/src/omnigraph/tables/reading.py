@@ -42,12 +42,6 @@ def read_rows(
     return stream(batches, schema.append(ADDRESS_FIELD) if with_address else schema, dataset.uri, holding=holding)
 
 
-def newest_version(dataset: LanceDataset) -> int:
-    """The newest version on the line of this one."""
-    with translating("look at", dataset.uri):
-        return int(dataset.latest_version)
-
-
 def count_rows(dataset: LanceDataset, predicate: pc.Expression | None = None) -> int:
     """How many rows of a version match; without a predicate the manifest knows."""
     with translating("count the rows of", dataset.uri):

@@ -28,6 +28,9 @@ from omnigraph.tables.written import fragments_of, write_files
 OPERATION = "omnigraph.operation"
 """Transaction property: which staged write made a version."""
 
+COMMIT_PROPERTY = "omnigraph.commit"
+"""Transaction property that names the commit which a version of a table or of the manifest belongs to."""
+
 
 def planned(kind: StagedKind, operation: LanceOperation.BaseOperation, *, read_version: int) -> Transaction:
     """A transaction with the id by which it will be known."""

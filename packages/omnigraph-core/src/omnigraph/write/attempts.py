@@ -27,7 +27,6 @@ from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
-from omnigraph.storage import queue_identity
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.gates import SCHEMA_GATE, GateRoom, gates_of, type_gate
 from omnigraph.write.line import stand_in_line
@@ -84,7 +83,7 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
         repository=repository,
         request=request,
         prepare=prepare,
-        room=gates_of(f"{repository.adapter.endpoint} {queue_identity(repository.adapter.root)}"),
+        room=gates_of(repository.adapter),
         log=log,
         is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
     )

@@ -21,6 +21,7 @@ from typing import Final
 from weakref import WeakValueDictionary
 
 from omnigraph.cancellation import cancellable_wait
+from omnigraph.storage import StorageAdapter, queue_identity
 from omnigraph.tables.processes import is_copy
 
 LONGEST_WAIT_SECONDS: Final = 10.0
@@ -124,6 +125,6 @@ class _Registry:
 _registry: Final = _Registry()
 
 
-def gates_of(root: str) -> GateRoom:
+def gates_of(adapter: StorageAdapter) -> GateRoom:
     """The gates of a graph, for as long as somebody holds the room."""
-    return _registry.of(root)
+    return _registry.of(f"{adapter.endpoint} {queue_identity(adapter.root)}")

@@ -29,7 +29,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.warm import WarmColumns
-from omnigraph.tables.interface import SnapshotHandle, TableStorage
+from omnigraph.tables.interface import SnapshotHandle, TablePin, TableStorage
 from omnigraph.write.changeset import ChangeMode, NewRows, TypeChange
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.opening import repository_at
@@ -209,15 +209,7 @@ class _TypeChecks:
         """What one pass over the rows of a type shows."""
         entry = self.snapshot.entry(target)
         handle = self.handles[target.key] = self.tables.open_at(entry.pin)
-        newest = self.tables.newest_version(handle)
-        if newest != entry.pin.version:
-            yield Finding(
-                kind=FindingKind.HEAD_AHEAD,
-                message=f"{target.key} is at version {entry.pin.version}, and its newest version is {newest}",
-                type_key=target.key,
-                expected=entry.pin.version,
-                actual=newest,
-            )
+        yield from self._of_head(target, entry.pin)
         problems, mismatched = ProblemLog(limit=self.limit), _Kept(target, FindingKind.KEY_MISMATCH, self.limit)
         columns = dict.fromkeys(("id", *target.key_columns, *judged_columns(target, is_written=False)))
         count = 0
@@ -236,6 +228,26 @@ class _TypeChecks:
                 actual=count,
             )
         self.counts[target.key] = count
+
+    def _of_head(self, target: TypeTable, pin: TablePin) -> Iterator[Finding]:
+        """What others that read the table without its graph would see instead."""
+        said, actual = "cannot be read", None
+        try:
+            newest = self.tables.newest(pin)
+        except StorageError as error:
+            if error.condition in _TROUBLE:
+                raise
+        else:
+            if newest.shows(pin.version):
+                return
+            said, actual = f"is {newest.version}", newest.version
+        yield Finding(
+            kind=FindingKind.HEAD_AHEAD,
+            message=f"{target.key} is at version {pin.version}, and its newest version {said}",
+            type_key=target.key,
+            expected=pin.version,
+            actual=actual,
+        )
 
     def _of_sets(self, target: TypeTable) -> Iterator[Finding]:
         """What the rows of a type show together, and beside those of the types at its ends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from omnigraph.history.repository import Repository
 from omnigraph.write.indices import IndexReport, ensure_indices
+from omnigraph.write.recovery.sweep import heal
 
 
 class Maintenance:
@@ -24,4 +25,5 @@ class Maintenance:
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
+            heal(self._repository)
             return ensure_indices(self._repository, branch, actor=self._actor)

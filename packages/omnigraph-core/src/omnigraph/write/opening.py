@@ -1,8 +1,9 @@
 """``open_repository``: from a URI to a graph that can be read or written.
 
 Reading asks as little as it can and writes nothing. Opening for writing trusts the verdict about the store that is kept
-from init, unless the graph was moved elsewhere since; and it moves a newest version that cannot be read out of the way,
-because by the order in which publishes are synced no such version was ever acknowledged.
+from init, unless the graph was moved elsewhere since; it moves a newest version that cannot be read out of the way,
+because by the order in which publishes are synced no such version was ever acknowledged; and it finishes or takes back
+what writers that died left half done.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
 from omnigraph.tables.quarantine import quarantine_newest
 from omnigraph.write.init import CLAIM
+from omnigraph.write.recovery.sweep import sweep
 
 
 def open_repository(
@@ -32,6 +34,7 @@ def open_repository(
     Raises:
         NotFoundError: there is none.
         FormatError: another format, or damaged.
+        RecoveryRequiredError: for writing, and a write was cut off whose plan cannot be acted on.
         InvalidInputError, StorageError: as ``open_adapter``.
     """
     adapter = open_adapter(uri, mode=mode, options=options, verify=False)
@@ -41,11 +44,13 @@ def open_repository(
         if mode == "rw" and log.table.metadata.get(ENDPOINT_KEY) != adapter.endpoint:
             verify_place(adapter)
         repository.schema(log.state.schema_digest)
+        repository.remember(log)
+        if mode == "rw":
+            sweep(repository)
     except BaseException:
         with contextlib.suppress(StorageError):
             adapter.close()
         raise
-    repository.remember(log)
     return repository
 
 

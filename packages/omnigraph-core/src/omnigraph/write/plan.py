@@ -1,8 +1,10 @@
 """``PublishPlan``: everything a write is about to do to a graph, and everything it relied on.
 
-A writer fills one and hands it to ``publish``, which alone makes changes visible. The plan is data: its durable form is
-the sidecar, and whoever finds that after a crash can finish or discard the write without guessing, because the plan
-names the transactions and the commit by ids that were chosen before anything happened.
+    PublishPlan (staged writes, open tables) ── announced ──> AnnouncedPlan (facts) ── ``sidecar`` ──> an object
+
+A writer fills a plan and hands it to ``publish``, which alone makes changes visible. What is announced is data, and
+whoever finds it after a crash can finish or discard the write without guessing: it names the transactions and the
+commit by ids that were chosen before anything happened.
 """
 
 from __future__ import annotations
@@ -11,13 +13,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 
 from omnigraph.errors import InternalError
-from omnigraph.history.commits import CommitKind, to_micros
+from omnigraph.history.branches import BranchRef
+from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.state import GraphState
+from omnigraph.history.whereabouts import Whereabouts
 from omnigraph.tables.interface import StagedHandle, TablePin
 
 LOAD_ID: Final = "load_id"
@@ -76,13 +80,61 @@ class ReadSet:
             moved.append("schema")
         return tuple(moved)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "pins": [{"table_key": key, **_pin_dict(pin)} for key, pin in sorted(self.pins.items())],
-            "schema_digest": self.schema_digest,
-            "incarnation": self.incarnation,
-            "if_commit": self.if_commit,
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlannedTable:
+    """What is announced of one table.
+
+    Attributes:
+        identity: stable table id and incarnation.
+        pin: the version that it is built on.
+        transaction_id: by which the version is known that will be its exact child.
+    """
+
+    key: str
+    identity: tuple[int, int]
+    pin: TablePin
+    transaction_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Writer:
+    """Whose a plan is.
+
+    Attributes:
+        id: names its heartbeat.
+        process: where it runs.
+    """
+
+    id: str
+    process: Whereabouts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnouncedPlan:
+    """A plan as everybody can read it while it is carried out.
+
+    Attributes:
+        operation_id: a ULID, the name of the sidecar.
+        graph: the id of the graph, the same as long as it lives.
+        base_version: the version of the manifest that it was built on.
+        tables: in the order of table keys; a plan without any still publishes its commit.
+    """
+
+    operation_id: str
+    graph: str
+    kind: WriterKind
+    writer: Writer
+    branch: BranchRef
+    base_version: int
+    intent: CommitIntent
+    read_set: ReadSet
+    tables: tuple[PlannedTable, ...]
+
+    @property
+    def moved_pins(self) -> dict[str, TablePin]:
+        """The versions that it is built on, of the types that it changes, by table key."""
+        return {each.key: each.pin for each in self.tables}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,15 +145,15 @@ class TableEffect:
     pin: TablePin
     staged: tuple[StagedHandle, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        stable_table_id, table_incarnation_id = self.target.identity
-        return {
-            "table_key": self.target.key,
-            "stable_table_id": stable_table_id,
-            "table_incarnation_id": table_incarnation_id,
-            **_pin_dict(self.pin),
-            "transaction_id": self.staged[-1].transaction_id,
-        }
+    @property
+    def planned(self) -> PlannedTable:
+        """The same as a fact."""
+        return PlannedTable(
+            key=self.target.key,
+            identity=self.target.identity,
+            pin=self.pin,
+            transaction_id=self.staged[-1].transaction_id,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,31 +189,16 @@ class PublishPlan:
         if moved or self.read_set.incarnation != self.base.branch.incarnation:
             raise InternalError(f"A plan relies on what its base does not have: {', '.join(moved) or 'its branch'}.")
 
-    @property
-    def moved_pins(self) -> dict[str, TablePin]:
-        """The versions that it is built on, of the types that it changes, by table key."""
-        return {each.target.key: each.pin for each in self.effects}
-
-    def to_dict(self) -> dict[str, Any]:
-        """The durable form."""
-        branch = self.base.branch
-        return {
-            "schema_version": 1,
-            "operation_id": self.operation_id,
-            "writer_kind": str(self.writer),
-            "branch": {"name": branch.name, "physical": branch.physical, "incarnation": branch.incarnation},
-            "base_manifest_version": self.base.version,
-            "commit": {
-                "id": self.intent.id,
-                "kind": str(self.intent.kind),
-                "actor": self.intent.actor,
-                "created_at": to_micros(self.intent.created_at),
-                "properties": dict(self.intent.properties),
-            },
-            "read_set": self.read_set.to_dict(),
-            "tables": [each.to_dict() for each in self.effects],
-        }
-
-
-def _pin_dict(pin: TablePin) -> dict[str, Any]:
-    return {"location": pin.location, "branch": pin.branch, "version": pin.version}
+    def announced(self, *, graph: str, writer: Writer) -> AnnouncedPlan:
+        """What the sidecar says of this plan."""
+        return AnnouncedPlan(
+            operation_id=self.operation_id,
+            graph=graph,
+            kind=self.writer,
+            writer=writer,
+            branch=self.base.branch,
+            base_version=self.base.version,
+            intent=self.intent,
+            read_set=self.read_set,
+            tables=tuple(each.planned for each in self.effects),
+        )

@@ -10,15 +10,18 @@ A lost swap is not yet a lost write. If our own commit is in the new log, somebo
 the plan relied on has moved, the same table commits are published on the new log. Otherwise the plan is void, and its
 writer decides; see ``attempts``.
 
-A write that fails or is interrupted takes its sidecar away, because whoever found it could still finish the write. Only
-where the outcome is not known does the sidecar stay. A write that is given up stops before its sidecar is written or
-not at all: what was announced goes on to its end.
+A write that fails or is interrupted withdraws its sidecar, because whoever found it could still finish the write; one
+that had moved tables stays there withdrawn, until somebody puts the tables right. Only where the outcome is not known
+does the sidecar stay as it is. A write that is given up stops before its sidecar is written or not at all: what was
+announced goes on to its end.
+
+``publish_announced`` is the same from the middle on, for a recovery that found a sidecar and all its table commits.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -31,15 +34,16 @@ from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import pin_row
-from omnigraph.storage import ObjectKey
-from omnigraph.tables.interface import TablePin, TableState
+from omnigraph.history.whereabouts import whereabouts
+from omnigraph.tables.interface import SnapshotHandle, TablePin
 from omnigraph.tables.log import LogConflictError, LogRefusedError
 from omnigraph.write.deadlines import Deadline, pause
-from omnigraph.write.plan import PublishPlan, TableEffect
+from omnigraph.write.plan import AnnouncedPlan, PublishPlan, Writer
 from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
-from omnigraph.write.sidecar import delete_sidecar, sidecar_key, write_sidecar
+from omnigraph.write.sidecar import delete_sidecar, withdraw_sidecar, write_sidecar
+from omnigraph.write.under_way import under_way
 
-__all__ = ["Published", "ReadSetMovedError", "publish"]
+__all__ = ["Published", "ReadSetMovedError", "publish", "publish_announced"]
 
 SETTLING_LOOKS: Final = 5
 """How often a publish whose answer was lost is repeated, or looked for, before its outcome counts as unknown."""
@@ -60,15 +64,6 @@ class Published:
     moved: Mapping[str, TablePin]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Moved:
-    """One table of a plan after its commit."""
-
-    effect: TableEffect
-    pin: TablePin
-    state: TableState
-
-
 def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Published:
     """Carry out a plan: afterwards its commit is visible and durable, or nothing of it ever will be.
 
@@ -82,77 +77,139 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
     """
     reach(failpoints.PUBLISH_BEFORE_SIDECAR)
     log = repository.newest_known(plan.base)
+    announced = plan.announced(
+        graph=repository.graph_id, writer=Writer(id=repository.heart.writer, process=whereabouts())
+    )
     if log is not plan.base:
         # This process knows already that the swap would be lost; it may know that the plan is, too.
-        check_read_set(repository, plan, log)
+        check_read_set(repository, announced, log)
     repository.tables.sync_staged([staged for effect in plan.effects for staged in effect.staged])
     check_cancelled()
-    sidecar = sidecar_key(repository.adapter, plan)
-    try:
-        with uncancellable():
-            write_sidecar(repository.adapter, sidecar, plan, writer=repository.heart.writer)
-            published = _carry_out(repository, plan, log, sidecar, deadline)
-            repository.remember(published.log)
-            reach(failpoints.PUBLISH_ACKNOWLEDGED)
-    except (OmnigraphError, ReadSetMovedError):
-        raise
-    except BaseException:
-        # Interrupted. What the manifest names is whole, and what it does not name nobody shall finish.
-        delete_sidecar(repository.adapter, sidecar)
-        raise
-    delete_sidecar(repository.adapter, sidecar)
+    with uncancellable(), under_way(plan.operation_id):
+        published = _Publish(repository, plan, announced, deadline).run(log)
     reach(failpoints.PUBLISH_SIDECAR_DELETED)
     return published
 
 
-def _carry_out(
-    repository: Repository, plan: PublishPlan, log: ManifestLog, sidecar: ObjectKey, deadline: Deadline
+def publish_announced(
+    repository: Repository, plan: AnnouncedPlan, committed: Sequence[SnapshotHandle], deadline: Deadline
 ) -> Published:
-    """From a plan that is announced to its commit; a plan that failed is withdrawn. Raises as ``publish``."""
-    try:
-        reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
-        tables = _commit_tables(repository, plan)
-        reach(failpoints.PUBLISH_TABLES_DURABLE)
-        return _swap(repository, plan, log, tables, deadline)
-    except OutcomeUnknownError:
-        raise
-    except ReadSetMovedError:
-        # No version of the manifest can name these table commits any more, sidecar or not.
-        delete_sidecar(repository.adapter, sidecar)
-        raise
-    except OmnigraphError as error:
-        if not delete_sidecar(repository.adapter, sidecar):
-            raise _unknown(
-                repository, plan, "its plan could not be withdrawn, and a recovery may carry it out"
-            ) from error
-        raise
+    """Carry out the rest of a plan whose tables are all committed, for whoever was cut off; its sidecar stays.
 
+    Args:
+        repository: the graph.
+        plan: as its sidecar says.
+        committed: the exact child of each of its tables, in their order.
+        deadline: for others that publish first.
 
-def _commit_tables(repository: Repository, plan: PublishPlan) -> list[_Moved]:
-    committed = []
-    for effect in plan.effects:
-        base = repository.tables.open_at(effect.pin)
-        made = repository.tables.commit_exact(base, effect.staged)
-        if made.pin.version != effect.pin.version + 1:
-            # Somebody else committed to this table and has not published it, or never will.
-            repository.rivals.meet(plan.read_set.incarnation)
-        committed.append(made)
-        reach(failpoints.PUBLISH_TABLE_COMMITTED)
+    Raises:
+        ReadSetMovedError, ContentionError, BranchReplacedError, NotFoundError: as ``publish``.
+        OutcomeUnknownError, StorageError: as ``publish``.
+    """
     repository.tables.sync_committed(committed)
-    return [
-        _Moved(effect=effect, pin=handle.pin, state=repository.tables.table_state(handle))
-        for effect, handle in zip(plan.effects, committed, strict=True)
-    ]
+    log, landed = _look(repository, plan)
+    if landed is None:
+        check_read_set(repository, plan, log)
+        landed = _swap(repository, plan, log, committed, deadline)
+    repository.remember(landed.log)
+    return landed
+
+
+@dataclass(slots=True)
+class _Publish:
+    """One publish, from its sidecar to its end.
+
+    Attributes:
+        has_moved: a table may have a version of it that no commit names.
+    """
+
+    repository: Repository
+    plan: PublishPlan
+    announced: AnnouncedPlan
+    deadline: Deadline
+    has_moved: bool = False
+
+    def run(self, log: ManifestLog) -> Published:
+        try:
+            self._announce()
+            published = self._carry_out(log)
+            self.has_moved = False
+            self.repository.remember(published.log)
+            reach(failpoints.PUBLISH_ACKNOWLEDGED)
+        except (OmnigraphError, ReadSetMovedError):
+            raise
+        except BaseException:
+            # Interrupted. What the manifest names is whole, and what it does not name nobody shall finish.
+            self._withdraw()
+            raise
+        delete_sidecar(self.repository.adapter, self.plan.operation_id)
+        return published
+
+    def _announce(self) -> None:
+        adapter = self.repository.adapter
+        try:
+            write_sidecar(adapter, self.announced)
+        except StorageError as error:
+            # It may lie there all the same. A plan that moves no table counts as complete to whoever finds it.
+            if not delete_sidecar(adapter, self.plan.operation_id) and not self.plan.effects:
+                raise _unknown(
+                    self.repository, self.announced, "its plan may lie there, and a recovery may carry it out"
+                ) from error
+            raise
+
+    def _carry_out(self, log: ManifestLog) -> Published:
+        """From a plan that is announced to its commit; a plan that failed is withdrawn. Raises as ``publish``."""
+        try:
+            reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
+            committed = self._commit_tables()
+            reach(failpoints.PUBLISH_TABLES_DURABLE)
+            return _swap(self.repository, self.announced, log, committed, self.deadline)
+        except OutcomeUnknownError:
+            raise
+        except ReadSetMovedError:
+            # No version of the manifest can name these table commits any more, sidecar or not. The write that came
+            # first, or this one prepared again, steps over them.
+            delete_sidecar(self.repository.adapter, self.plan.operation_id)
+            raise
+        except OmnigraphError as error:
+            if not self._withdraw():
+                raise _unknown(
+                    self.repository, self.announced, "its plan could not be withdrawn, and a recovery may carry it out"
+                ) from error
+            raise
+
+    def _withdraw(self) -> bool:
+        take_away = withdraw_sidecar if self.has_moved else delete_sidecar
+        return take_away(self.repository.adapter, self.plan.operation_id)
+
+    def _commit_tables(self) -> list[SnapshotHandle]:
+        tables, committed = self.repository.tables, []
+        for effect in self.plan.effects:
+            base = tables.open_at(effect.pin)
+            self.has_moved = True
+            made = tables.commit_exact(base, effect.staged, commit_id=self.plan.intent.id)
+            if made.pin.version != effect.pin.version + 1:
+                # Somebody else committed to this table and has not published it, or never will.
+                self.repository.rivals.meet(self.plan.read_set.incarnation)
+            committed.append(made)
+            reach(failpoints.PUBLISH_TABLE_COMMITTED)
+        tables.sync_committed(committed)
+        return committed
 
 
 def _swap(
-    repository: Repository, plan: PublishPlan, log: ManifestLog, tables: list[_Moved], deadline: Deadline
+    repository: Repository,
+    plan: AnnouncedPlan,
+    log: ManifestLog,
+    committed: Sequence[SnapshotHandle],
+    deadline: Deadline,
 ) -> Published:
+    states = [repository.tables.table_state(handle) for handle in committed]
     while True:
         version = log.version + 1
         rows = [
-            pin_row(each.effect.target.key, each.effect.target.identity, each.pin, each.state, version)
-            for each in tables
+            pin_row(each.key, each.identity, handle.pin, state, version)
+            for each, handle, state in zip(plan.tables, committed, states, strict=True)
         ]
         try:
             return _swap_once(repository, plan, log, log.stage(_commit(plan, log), rows))
@@ -165,7 +222,7 @@ def _swap(
         deadline.wait(f"publish commit {plan.intent.id}", branch=log.branch.name)
 
 
-def _swap_once(repository: Repository, plan: PublishPlan, log: ManifestLog, staged: StagedVersion) -> Published:
+def _swap_once(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, staged: StagedVersion) -> Published:
     """One compare-and-swap, repeated only while its outcome is not known: the same again has no second effect."""
     is_in_doubt = False
     for look in range(1, SETTLING_LOOKS + 1):
@@ -188,7 +245,7 @@ def _swap_once(repository: Repository, plan: PublishPlan, log: ManifestLog, stag
     raise _unknown(repository, plan, "the store did not answer") from last
 
 
-def _look(repository: Repository, plan: PublishPlan) -> tuple[ManifestLog, Published | None]:
+def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Published | None]:
     """The newest log of the plan's branch, and our own commit if it is there; made durable then.
 
     Raises:
@@ -197,8 +254,9 @@ def _look(repository: Repository, plan: PublishPlan) -> tuple[ManifestLog, Publi
     """
     for look in range(1, SETTLING_LOOKS + 1):
         try:
+            reach(failpoints.PUBLISH_LOAD_STATE)
             log = _newest(repository, plan)
-            between = log.commits_since(plan.base.version)
+            between = log.commits_since(plan.base_version)
             landed = next((each for each in between if each.id == plan.intent.id), None)
             if landed is None:
                 return log, None
@@ -213,15 +271,15 @@ def _look(repository: Repository, plan: PublishPlan) -> tuple[ManifestLog, Publi
     raise _unknown(repository, plan, "the store did not answer") from last
 
 
-def _newest(repository: Repository, plan: PublishPlan) -> ManifestLog:
+def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog:
     """The newest log of the branch that the plan is for; a branch made anew under its name is not that branch."""
-    branch = resolve_branch(repository.adapter, plan.base.branch.name)
+    branch = resolve_branch(repository.adapter, plan.branch.name)
     if branch.incarnation != plan.read_set.incarnation:
         raise BranchReplacedError(branch=branch.name, expected=plan.read_set.incarnation, actual=branch.incarnation)
     return repository.remember(open_manifest(repository.logs, branch))
 
 
-def _commit(plan: PublishPlan, log: ManifestLog) -> Commit:
+def _commit(plan: AnnouncedPlan, log: ManifestLog) -> Commit:
     return Commit(
         id=plan.intent.id,
         parent_id=log.state.head.id,
@@ -234,7 +292,7 @@ def _commit(plan: PublishPlan, log: ManifestLog) -> Commit:
     )
 
 
-def _unknown(repository: Repository, plan: PublishPlan, why: str) -> OutcomeUnknownError:
+def _unknown(repository: Repository, plan: AnnouncedPlan, why: str) -> OutcomeUnknownError:
     commit_id = plan.intent.id
     return OutcomeUnknownError(
         f"It is not known whether commit {commit_id} was made, or will be: {why}.",

@@ -7,7 +7,7 @@ same name is the same load, and only data or schema that the plan relied on make
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from omnigraph.errors import NotFoundError, StorageError
@@ -16,7 +16,7 @@ from omnigraph.history.log import ManifestLog, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import GraphState
 from omnigraph.tables.interface import TablePin
-from omnigraph.write.plan import LOAD_ID, PublishPlan
+from omnigraph.write.plan import LOAD_ID, AnnouncedPlan
 
 QUIET: Final = frozenset({CommitKind.MAINTENANCE, CommitKind.FENCE})
 """Commits that leave every row as it was."""
@@ -43,13 +43,13 @@ class ReadSetMovedError(Exception):
         self.is_logical = is_logical
 
 
-def check_read_set(repository: Repository, plan: PublishPlan, log: ManifestLog) -> None:
+def check_read_set(repository: Repository, plan: AnnouncedPlan, log: ManifestLog) -> None:
     """Refuse a plan that does not hold on a newer log of its branch.
 
     Raises:
         ReadSetMovedError: it does not.
     """
-    between = log.commits_since(plan.base.version)
+    between = log.commits_since(plan.base_version)
     is_void = any(each.kind is CommitKind.FENCE for each in between)
     members = plan.read_set.moved_in(log.state)
     load_id = plan.intent.properties.get(LOAD_ID)
@@ -63,7 +63,7 @@ def check_read_set(repository: Repository, plan: PublishPlan, log: ManifestLog) 
         raise ReadSetMovedError(log, members, is_void=is_void, is_logical=is_logical)
 
 
-def _is_logical(repository: Repository, plan: PublishPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:
+def _is_logical(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:
     """Whether a commit that may have changed rows moved a member of the read set."""
     if log.state.schema_digest != plan.read_set.schema_digest:
         return True
@@ -74,7 +74,7 @@ def _is_logical(repository: Repository, plan: PublishPlan, log: ManifestLog, bet
     if len(between) > _MAX_VERSIONS_READ:
         return True
     # Both kinds lie in between, and the newest state does not tell which of them moved a pin.
-    before = _pins(plan, plan.base.state)
+    before: Mapping[str, TablePin | None] = plan.read_set.pins
     for commit in sorted(between, key=lambda each: each.manifest_version):
         try:
             after = _pins(plan, open_manifest(repository.logs, log.branch, version=commit.manifest_version).state)
@@ -86,5 +86,5 @@ def _is_logical(repository: Repository, plan: PublishPlan, log: ManifestLog, bet
     return False
 
 
-def _pins(plan: PublishPlan, state: GraphState) -> dict[str, TablePin | None]:
+def _pins(plan: AnnouncedPlan, state: GraphState) -> dict[str, TablePin | None]:
     return {key: None if (entry := state.entries.get(key)) is None else entry.pin for key in plan.read_set.pins}

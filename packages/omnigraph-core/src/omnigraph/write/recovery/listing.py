@@ -1,0 +1,87 @@
+"""``Recoveries``: writes that were cut off, as users ask for them."""
+
+from __future__ import annotations
+
+import builtins
+from dataclasses import dataclass
+from typing import Any
+
+from omnigraph.history.recoveries import Recovery, read_recoveries
+from omnigraph.history.repository import Repository
+from omnigraph.history.whereabouts import Fate, fate_of
+from omnigraph.write.sidecar import FoundSidecar, list_sidecars, read_sidecar
+from omnigraph.write.sidecar_form import SidecarFormError
+from omnigraph.write.under_way import is_under_way
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingWrite:
+    """A write that is under way, or was cut off and is not settled.
+
+    Attributes:
+        state: ``under_way`` in this process; ``cut_off``: its process is gone, or it was given up; ``unknown``: nothing
+            can be told at once of a process elsewhere; ``refused``: its plan cannot be acted on.
+        reason: why it is refused.
+        writer_kind: the verb, such as ``load``; None when it is refused. So are the others.
+        graph_commit_id: the commit that it is to make.
+    """
+
+    operation_id: str
+    state: str
+    reason: str | None = None
+    writer_kind: str | None = None
+    branch: str | None = None
+    actor: str | None = None
+    graph_commit_id: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        names = ("operation_id", "state", "reason", "writer_kind", "branch", "actor", "graph_commit_id")
+        return {name: getattr(self, name) for name in names}
+
+
+class Recoveries:
+    """The recoveries of a graph."""
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def list(self, *, commit: str | None = None) -> builtins.list[Recovery]:
+        """What was done about writes that were cut off, the newest first; with ``commit``, about that one's only.
+
+        Raises:
+            ClosedError: the graph was closed.
+        """
+        with self._repository.lifetime:
+            found = read_recoveries(self._repository.logs)
+        return [each for each in reversed(found) if commit in (None, each.graph_commit_id)]
+
+    def pending(self) -> builtins.list[PendingWrite]:
+        """Writes that are announced and not over, the oldest first. Looks, and settles nothing.
+
+        Raises:
+            ClosedError: the graph was closed.
+        """
+        with self._repository.lifetime:
+            found = [self._pending(each) for each in list_sidecars(self._repository.adapter)]
+        return [each for each in found if each is not None]
+
+    def _pending(self, sidecar: FoundSidecar) -> PendingWrite | None:
+        try:
+            plan = read_sidecar(self._repository.adapter, sidecar, graph=self._repository.graph_id)
+        except SidecarFormError as error:
+            return PendingWrite(operation_id=sidecar.operation_id, state="refused", reason=str(error))
+        if plan is None:
+            return None
+        fate = fate_of(plan.writer.process)
+        if fate is Fate.HERE and is_under_way(plan.operation_id):
+            state = "under_way"
+        else:
+            state = "unknown" if fate is Fate.UNKNOWN and not sidecar.is_withdrawn else "cut_off"
+        return PendingWrite(
+            operation_id=plan.operation_id,
+            state=state,
+            writer_kind=str(plan.kind),
+            branch=plan.branch.name,
+            actor=plan.intent.actor,
+            graph_commit_id=plan.intent.id,
+        )
