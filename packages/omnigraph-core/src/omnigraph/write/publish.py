@@ -254,7 +254,7 @@ def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Pub
     """
     for look in range(1, SETTLING_LOOKS + 1):
         try:
-            reach(failpoints.PUBLISH_LOAD_STATE)
+            reach(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION)
             log = _newest(repository, plan)
             between = log.commits_since(plan.base_version)
             landed = next((each for each in between if each.id == plan.intent.id), None)
