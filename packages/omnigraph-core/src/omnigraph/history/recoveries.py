@@ -163,6 +163,8 @@ def _publish(logs: LogStore, recovery: Recovery) -> bool:
     count = len(table.fragment_rows)
     there = table.read(range(count))
     if recovery.operation_id in there["operation_id"].to_pylist():
+        # Whoever told of it may not have lived to see it synced.
+        table.sync()
         return False
     is_folded = count >= MAX_FRAGMENTS
     made = table.publish(
