@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import pytest
 from publish_world import (
     FILM,
     PERSON,
+    SAW,
     another_handle,
     appending,
     history,
@@ -38,7 +39,7 @@ class Cut(BaseException):
     """Ends a writer at a failpoint."""
 
 
-def cut_off(repository: Repository, at: str, *persons: str) -> PublishPlan:
+def cut_off(repository: Repository, at: str, *persons: str, reads: Sequence[str] = ()) -> PublishPlan:
     """A write that ends at a failpoint and leaves what a process that was killed there leaves."""
     kept: dict[str, bytes] = {}
 
@@ -46,7 +47,9 @@ def cut_off(repository: Repository, at: str, *persons: str) -> PublishPlan:
         kept.update({each: repository.adapter.read(repository.adapter.key(each)) for each in sidecars(repository)})
         raise Cut
 
-    started = plan(repository, repository.newest(), {PERSON: appending(*persons), FILM: appending("alien")})
+    started = plan(
+        repository, repository.newest(), {PERSON: appending(*persons), FILM: appending("alien")}, reads=reads
+    )
     with armed({at: Call(stop)}), pytest.raises(Cut):
         publish(repository, started, Deadline())
     for each in sidecars(repository):
@@ -107,6 +110,43 @@ def test_a_write_that_is_not_complete_is_left_to_the_next_opening():
     assert told.kind is RecoveryKind.ROLLED_BACK
     assert sidecars(repository) == []
     assert ids_now(repository, PERSON) == []
+
+
+@pytest.mark.parametrize("act", [sweep, heal])
+def test_a_write_that_was_published_is_only_cleaned_up(act):
+    repository = new_graph()
+    started = cut_off(repository, failpoints.PUBLISH_AFTER_COMMIT, "ann")
+    write(repository, {PERSON: appending("bob")})
+    (told,) = act(opened(repository))
+    assert (told.kind, told.graph_commit_id) == (RecoveryKind.ROLLED_FORWARD, started.intent.id)
+    assert [each.id for each in history(repository)].count(started.intent.id) == 1
+    assert ids_now(repository, PERSON) == ["ann", "bob"]
+    assert sidecars(repository) == []
+
+
+def test_a_write_whose_reads_moved_is_taken_back():
+    """Nobody touched the tables that it wrote to, but one that it relied on."""
+    repository = new_graph()
+    cut_off(repository, COMPLETE, "ann", reads=[SAW])
+    write(repository, {SAW: appending("e1")})
+    (told,) = sweep(opened(repository))
+    assert told.kind is RecoveryKind.ROLLED_BACK
+    assert ids_now(repository, PERSON) == []
+
+
+def test_a_write_that_moved_some_tables_is_taken_back_and_they_show_what_is_published():
+    repository = new_graph()
+    write(repository, {PERSON: appending("ann"), FILM: appending("brazil")})
+    cut_off(repository, failpoints.PUBLISH_TABLE_COMMITTED, "bob")
+    (told,) = sweep(opened(repository))
+    assert [(each.table_key, each.found) for each in told.tables] == [
+        (FILM, "RolledPastExpected"),
+        (PERSON, "NoMovement"),
+    ]
+    pins = {key: another_handle(repository).newest().state.entries[key].pin for key in (FILM, PERSON)}
+    assert all(repository.tables.newest(pin).shows(pin.version) for pin in pins.values())
+    assert repository.tables.newest(pins[FILM]).restores == pins[FILM].version
+    assert ids_now(repository, FILM) == ["brazil"]
 
 
 @pytest.mark.parametrize("act", [sweep, heal])

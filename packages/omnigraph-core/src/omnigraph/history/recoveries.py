@@ -162,7 +162,7 @@ def _publish(logs: LogStore, recovery: Recovery) -> bool:
         return True
     count = len(table.fragment_rows)
     there = table.read(range(count))
-    if recovery.operation_id in there["operation_id"].to_pylist():
+    if _has(there, recovery.operation_id):
         # Whoever told of it may not have lived to see it synced.
         table.sync()
         return False
@@ -176,6 +176,10 @@ def _publish(logs: LogStore, recovery: Recovery) -> bool:
     )
     made.sync()
     return True
+
+
+def _has(rows: pa.Table, operation_id: str) -> bool:
+    return operation_id in rows["operation_id"].to_pylist()
 
 
 def _open(logs: LogStore) -> LogTable | None:
