@@ -47,7 +47,7 @@ def open_repository(
         repository.remember(log)
         if mode == "rw":
             finish_init(repository, log)
-            sweep(repository)
+            repository.settled = sweep(repository)
     except BaseException:
         with contextlib.suppress(StorageError):
             adapter.close()

@@ -73,8 +73,10 @@ def settle(repository: Repository, task: Task) -> Recovery | None:
     if found is None:
         return None
     shown = {} if found.log is None else _put_right(repository, task)
-    is_orphan = found.decision is Decision.ABANDON
-    reach(failpoints.RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND if is_orphan else failpoints.RECOVERY_RECORD_AUDIT)
+    if found.decision is Decision.ABANDON:
+        reach(failpoints.RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND)
+    else:
+        reach(failpoints.RECOVERY_RECORD_AUDIT)
     recovery = _recovery(found, shown)
     record_recovery(repository.logs, recovery)
     remove_settled(repository.adapter, task.sidecar)
