@@ -38,9 +38,12 @@ def recovery_objects(store: StorageAdapter) -> dict[str, bytes]:
 def whole_sidecar(uri: str) -> tuple[str, bytes]:
     """The name and text of a sidecar as a load wrote it; the load is over, and the object is gone."""
     seen: list[dict[str, bytes]] = []
-    with og.open(uri, actor="ann") as graph, open_adapter(uri) as store:
-        with armed({PUBLISH_SIDECAR_WRITTEN: Call(lambda _: seen.append(recovery_objects(store)))}):
-            graph.load(books("b2"), "append")
+    with (
+        og.open(uri, actor="ann") as graph,
+        open_adapter(uri) as store,
+        armed({PUBLISH_SIDECAR_WRITTEN: Call(lambda _: seen.append(recovery_objects(store)))}),
+    ):
+        graph.load(books("b2"), "append")
     ((name, text),) = seen[0].items()
     return name, text
 
@@ -64,8 +67,14 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "empty": (lambda text: b"", "it is no JSON"),
     "of a newer release": (lambda text: changed(text, schema_version=2), "its form is version 2"),
     "of another graph": (lambda text: changed(text, graph=new_ulid()), "it belongs to another graph"),
-    "of another operation": (lambda text: changed(text, operation_id=new_ulid()), "it says that it is another operation"),
-    "contradicting itself": (lambda text: changed(text, tables=json.loads(text)["tables"] * 2), "its tables are not in"),
+    "of another operation": (
+        lambda text: changed(text, operation_id=new_ulid()),
+        "it says that it is another operation",
+    ),
+    "contradicting itself": (
+        lambda text: changed(text, tables=json.loads(text)["tables"] * 2),
+        "its tables are not in",
+    ),
 }
 
 

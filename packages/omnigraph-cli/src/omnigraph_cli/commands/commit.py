@@ -99,7 +99,7 @@ def show_commit(session: Session, uri: str, commit_id: str, options: dict[str, s
 def _fates(graph: omnigraph.Graph, commit_id: str) -> Iterator[str]:
     """What is known of a commit that is not there."""
     shown = f"omnigraph recovery list {graph.uri} --commit {commit_id}"
-    if graph.recoveries.list(commit=commit_id):
+    if any(each.kind != "RolledForward" for each in graph.recoveries.list(commit=commit_id)):
         yield f"The write that was to make it was cut off and taken back: {shown}"
     elif any(each.graph_commit_id == commit_id for each in graph.recoveries.pending()):
         yield f"The write that is to make it is not over: {shown}"

@@ -50,7 +50,7 @@ def recovery() -> None:
 @global_options
 @click.pass_obj
 def list_recoveries(session: Session, uri: str, commit: str | None, options: dict[str, str]) -> ExitCode:
-    """List writes that were cut off: those that are pending, then those that were settled.
+    """List writes that were cut off: pending ones, then settled ones.
 
     A pending one is "cut off" when its process is gone or gave it up, "unknown" when it may live, and "refused" when
     its plan cannot be acted on, with the reason. A settled one was "rolled forward": its commit is there; or "rolled
