@@ -90,7 +90,8 @@ class Recovery:
     """One write that was cut off, and what was done about it.
 
     Attributes:
-        graph_commit_id: the commit that the write was to make; it exists exactly if it was rolled forward.
+        graph_commit_id: the commit that the write was to make. It exists if the write was rolled forward; a writer that
+            was only stopped may still make it after it was rolled back, and lose nothing.
         recovery_for_actor: who had begun the write.
         operation_id: names the write; a ULID.
         writer_kind: the verb, such as ``load``.
