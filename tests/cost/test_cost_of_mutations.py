@@ -5,7 +5,7 @@ beside them. The flat range goes past several folds; ``tox run -e scale`` goes t
 
 Bytes sent to tables are flat but for two things. A commit describes every part of its table, and parts that were folded
 are described beside the tail: three more of them, at most, when there are four times as many commits. And a commit that
-replaces a row writes all marks on the part that the row lay in: a few bytes for each row of it that was replaced so far.
+replaces a row writes all marks on the part that the row lay in: a few bytes for each row of it that was replaced.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ query forget($name: String) { delete Person where name = $name }
 query mail($name: String, $mail: String) { insert Person { name: $name, mail: $mail } }
 """
 PEOPLE = 40
-CROWD = 2_000
-"""So many people that none is changed twice."""
+CROWD = 3_000
+"""So many people that none is changed twice, and so few of them that their own part is not worth folding yet."""
 
 COMMITS = int(os.environ.get("OMNIGRAPH_COST_COMMITS", "52"))
 FOLDED = 64 if COMMITS >= 1000 else 12
