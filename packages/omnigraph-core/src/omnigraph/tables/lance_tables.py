@@ -2,8 +2,8 @@
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
 The work is done by the modules beside it: ``reading``, ``parts``, ``searching``, ``coverage``, ``written``,
-``staging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``recovering``, ``forking``,
-``durability``.
+``staging``, ``merging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``recovering``,
+``forking``, ``durability``.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from omnigraph.tables import (
     folding,
     forking,
     indexing,
+    merging,
     ordering,
     reading,
     recovering,
@@ -256,7 +257,7 @@ class LanceTables(TableStorage):
     ) -> StagedHandle:
         note("stage_upsert")
         self._check_writable()
-        return staging.stage_upsert(snapshot_of(handle), rows, key=key, session=self._session)
+        return merging.stage_upsert(self._adapter, snapshot_of(handle), rows, key=key, session=self._session)
 
     def stage_replace(
         self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array
@@ -288,7 +289,7 @@ class LanceTables(TableStorage):
     def fold_rows(self, handle: SnapshotHandle, parts: Sequence[int]) -> FoldedRows | None:
         note("fold_rows")
         self._check_writable()
-        return folding.fold_rows(snapshot_of(handle), parts)
+        return folding.fold_rows(self._adapter, snapshot_of(handle), parts)
 
     def stage_fold(
         self, handle: SnapshotHandle, folded: FoldedRows, specs: Sequence[IndexSpec]
