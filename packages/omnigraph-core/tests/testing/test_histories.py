@@ -19,7 +19,9 @@ from publish_world import publish_bare
 import omnigraph as og
 from omnigraph.history.commits import CommitKind
 from omnigraph.schema import compile_schema
-from omnigraph.testing.histories import CallRecord, Outcome, check_history, read_records
+from omnigraph.testing.histories import check_history
+from omnigraph.testing.history_calls import Mutation
+from omnigraph.testing.history_records import CallRecord, Outcome, read_records
 from omnigraph.testing.model import ModelGraph
 from omnigraph.testing.mutation_model import DeleteNodes, InsertNode, Statement, Update, Where
 
@@ -61,7 +63,7 @@ class Story:
 
     def told(self, call: str, *statements: Statement, **facts: Any) -> CallRecord:
         facts = {"before": self.version, "after": self.version, **facts}
-        record = CallRecord(call=call, statements=statements, **facts)
+        record = CallRecord(call=call, work=Mutation(statements=statements), **facts)
         self.records.append(record)
         return record
 
@@ -283,11 +285,14 @@ def test_rows_too_many_or_too_few_are_told_at_every_version(story: Story):
 
 def test_notes_give_the_records_back_and_a_call_without_an_ending_is_unknown(tmp_path: Path):
     ended = CallRecord(
-        call="a", statements=(aged(5, "bo"),), before=2, after=3, outcome=Outcome.ACKNOWLEDGED, commit_id="x",
+        call="a", work=Mutation(statements=(aged(5, "bo"),)), before=2, after=3, outcome=Outcome.ACKNOWLEDGED, commit_id="x",
         affected=(1, 0),
     )  # fmt: skip
-    begun = CallRecord(call="b", statements=(aged(6, "bo"),), before=3)
-    lines = [json.dumps(each) for each in (ended.intent(), ended.ending(), {"hit": "publish.before_commit"})]
+    begun = CallRecord(call="b", work=Mutation(statements=(aged(6, "bo"),)), before=3)
+    lines = [
+        json.dumps(each)
+        for each in (ended.intent(), ended.ending(), {"hit": "publish.before_commit", "during": "mutate"})
+    ]
     file = tmp_path / "writer.jsonl"
     file.write_text("".join(f"{line}\n" for line in [*lines, json.dumps(begun.intent())]) + '{"ending": "b", "aft')
     assert read_records(file) == (ended, begun)

@@ -1,0 +1,174 @@
+"""``run_soak``: several processes change one graph in every way there is and are killed at random; then all is checked.
+
+    SoakPlan (seed, calls, seconds) ── run_writers ──> HistoryRun ── check_soak ──> problems
+                                                            └────────────────────> SoakReport, one line of JSON
+
+A seed decides what each process is to do, where it ends itself and which requests fail. How processes meet, and what
+is under way when one is killed from outside, is the machine's: the same seed makes the same calls, not the same run.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from small_tails import fold_soon
+from soak_checks import Verdict, check_soak
+
+from omnigraph.failpoints import FAILPOINTS
+from omnigraph.testing.fault_proxy import FaultProxy
+from omnigraph.testing.history_calls import EVERYTHING
+from omnigraph.testing.history_writers import Chaos, HistoryRun, begin_history, run_writers
+from omnigraph.testing.mutation_strategies import history_world
+
+HANG_SECONDS = 240.0
+"""How long after its time a run may take to end: more than any deadline of a write and any wait for the dead."""
+
+EVERYWHERE = tuple(FAILPOINTS)
+IN_FOLDS = tuple(name for name in FAILPOINTS if name.startswith("publish."))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoakPlace:
+    """Where the graph is.
+
+    Attributes:
+        options: by which writers reach it, in trouble perhaps.
+        direct: by which it is reached without any trouble.
+    """
+
+    name: str
+    uri: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    direct: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoakPlan:
+    """How much of everything there is.
+
+    Attributes:
+        operations: calls, all writers together; more, while failpoints still have to be met.
+        seconds: after which no call begins any more.
+    """
+
+    seed: int
+    operations: int
+    seconds: float
+    writers: int
+    chaos: Chaos
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoakReport:
+    """What happened in one run.
+
+    Attributes:
+        operations: calls by kind.
+        outcomes: of calls.
+        kills: by failpoint and by what was under way; those from outside are ``at any time``.
+        lives: processes that were started.
+        repeated: calls that were made again because their answer was missing.
+        faults: by what was asked for, or what the network did.
+        sidecars_left: how many plans of dead writers lay there when all was over.
+        heads_ahead: types whose newest stored version is not the published one.
+        seconds: until the last process ended.
+        check_seconds: how long the checks took after that.
+    """
+
+    place: str
+    seed: int
+    operations: Mapping[str, int]
+    total: int
+    outcomes: Mapping[str, int]
+    kills: Mapping[str, Mapping[str, int]]
+    killed: int
+    stops: int
+    lives: int
+    repeated: int
+    faults: Mapping[str, int]
+    failed_opens: int
+    commits: Mapping[str, int]
+    recoveries: Mapping[str, int]
+    sidecars_left: int
+    heads_ahead: int
+    seconds: float
+    check_seconds: float
+
+    def line(self) -> str:
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+def run_soak(
+    place: SoakPlace, plan: SoakPlan, directory: Path, *, network: FaultProxy | None = None
+) -> tuple[HistoryRun, SoakReport]:
+    """Make a graph, let writers change it, check it, and print what happened.
+
+    Raises:
+        AssertionError: something is wrong; the message has the seed, and where graph and notes are.
+    """
+    world, began = history_world(), time.monotonic()
+    model = begin_history(place.uri, world, options=place.direct)
+    where = f"seed {plan.seed} on {place.name}; the graph is at {place.uri}, the notes are in {directory}"
+    try:
+        run = run_writers(
+            place.uri,
+            world=world,
+            processes=plan.writers,
+            operations=-(-plan.operations // plan.writers),
+            seed=plan.seed,
+            directory=directory,
+            options=place.options,
+            watch_options=place.direct,
+            mix=EVERYTHING,
+            on_conflict="retry",
+            chaos=plan.chaos,
+            prepare=fold_soon,
+            enough_seconds=plan.seconds,
+            seconds=plan.seconds + HANG_SECONDS,
+        )
+    except (TimeoutError, RuntimeError) as error:
+        raise AssertionError(f"{where}: {error}") from error
+    ended = time.monotonic()
+    stores_fail = plan.chaos.fault_share > 0 or place.options != place.direct
+    verdict = check_soak(place.uri, place.direct, model, run, stores_fail=stores_fail)
+    report = make_report(place, plan, run, verdict, ended - began, {} if network is None else network.faults)
+    print(report.line(), flush=True)
+    assert not verdict.problems, f"{where}:\n" + "\n".join(verdict.problems[:20])
+    return run, report
+
+
+def make_report(
+    place: SoakPlace, plan: SoakPlan, run: HistoryRun, verdict: Verdict, seconds: float, network: Mapping[str, int]
+) -> SoakReport:
+    kills: dict[str, dict[str, int]] = {}
+    for (name, during), count in sorted(run.hits.items()):
+        kills.setdefault(name, {})[during] = count
+    if run.kills:
+        kills["at any time"] = {"any": run.kills}
+    faults = sum((each.faults for each in run.notes), Counter(network))
+    return SoakReport(
+        place=place.name,
+        seed=plan.seed,
+        operations=dict(sorted(Counter(each.work.kind for each in run.records).items())),
+        total=len(run.records),
+        outcomes=dict(sorted(Counter(str(each.outcome) for each in run.records).items())),
+        kills=kills,
+        killed=sum(sum(each.values()) for each in kills.values()),
+        stops=run.stops,
+        lives=run.lives,
+        repeated=sum(each.attempts > 1 for each in run.records),
+        faults=dict(sorted(faults.items())),
+        failed_opens=sum(each.failed_opens for each in run.notes),
+        commits=verdict.commits,
+        recoveries=verdict.recoveries,
+        sidecars_left=verdict.sidecars_left,
+        heads_ahead=verdict.heads_ahead,
+        seconds=round(seconds, 1),
+        check_seconds=round(verdict.seconds, 1),
+    )
