@@ -92,7 +92,7 @@ Work = Mutation | Load | Upkeep | Look | Creation
 MUTATIONS_ONLY: Final[Mapping[str, float]] = {"mutate": 1}
 
 EVERYTHING: Final[Mapping[str, float]] = {
-    "mutate": 52,
+    "mutate": 51,
     "load": 20,
     "ensure_indices": 5,
     "export": 4,
@@ -100,9 +100,13 @@ EVERYTHING: Final[Mapping[str, float]] = {
     "query": 7,
     "refresh": 4,
     "reopen": 2,
-    "init": 2,
+    "init": 3,
 }
 """How often each kind of work is drawn, in shares."""
+
+
+RESTOCK_SHARE: Final = 0.2
+"""Of the loads, that bring back what the first load of a world had."""
 
 
 def make_work(random: Random, world: MutationWorld, mix: Mapping[str, float] = MUTATIONS_ONLY) -> Work:
@@ -113,8 +117,12 @@ def make_work(random: Random, world: MutationWorld, mix: Mapping[str, float] = M
         case "mutate":
             return Mutation(statements=make_mutation(random, world))
         case "load":
+            # Overwrites and deletes leave less and less; now and then all that was there at first comes back.
+            is_named = random.random() < 0.5
+            if random.random() < RESTOCK_SHARE:
+                return Load(mode="merge", records=world.start, is_named=is_named)
             mode, records = make_load(random, world)
-            return Load(mode=mode, records=tuple(records), is_named=random.random() < 0.5)
+            return Load(mode=mode, records=tuple(records), is_named=is_named)
         case "ensure_indices":
             return Upkeep()
         case "init":

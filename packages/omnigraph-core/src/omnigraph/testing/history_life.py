@@ -14,6 +14,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
@@ -24,6 +25,7 @@ from omnigraph.errors import (
     ConflictError,
     ConstraintError,
     InvalidInputError,
+    NotFoundError,
     OutcomeUnknownError,
     StorageError,
 )
@@ -300,19 +302,26 @@ class _Life:
         return replace(planned, outcome=Outcome.SEEN, commit_id=commit_id, digest=digest)
 
     def _create(self, planned: CallRecord) -> CallRecord:
+        uri, world = f"{self.job.uri}{BESIDE}{planned.call}", self.job.world
+        tries, is_begun = OPEN_ATTEMPTS if self._is_in_trouble else 0, planned.attempts > 1
+        while True:
+            try:
+                with self._made(uri, is_begun) as graph:
+                    graph.load(list(world.start), "merge")
+                    return replace(planned, outcome=Outcome.ACKNOWLEDGED, digest=digest_of_export(graph.export()))
+            except (AlreadyExistsError, StorageError, OutcomeUnknownError):
+                if tries == 0:
+                    raise
+                tries, is_begun = tries - 1, True
+
+    def _made(self, uri: str, is_begun: bool) -> Graph:
+        """A new graph; where its making was begun before, the one that is there, or a new one over what is left."""
         import omnigraph
 
-        job = self.job
-        uri, world = f"{job.uri}{BESIDE}{planned.call}", job.world
-        try:
-            made = omnigraph.init(uri, schema=world.schema, options=job.options, force=planned.attempts > 1)
-        except AlreadyExistsError:
-            if planned.attempts == 1:
-                raise
-            made = omnigraph.open(uri, options=job.options)
-        with made as graph:
-            graph.load(list(world.start), "merge")
-            return replace(planned, outcome=Outcome.ACKNOWLEDGED, digest=digest_of_export(graph.export()))
+        if is_begun:
+            with suppress(NotFoundError):
+                return omnigraph.open(uri, options=self.job.options)
+        return omnigraph.init(uri, schema=self.job.world.schema, options=self.job.options, force=is_begun)
 
 
 def _exported(graph: Graph, branch: str) -> tuple[str, str]:

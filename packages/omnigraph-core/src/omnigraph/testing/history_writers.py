@@ -33,7 +33,10 @@ EXTRA_OPERATIONS: Final = 10
 """How many more calls a writer makes that is done, while failpoints still have to be met."""
 
 LAST_NTH: Final = 3
-"""A writer is killed at the latest when it reaches its failpoint for the third time."""
+"""A writer is killed at the latest when it reaches its failpoint for the third time, if that is reached often."""
+
+OFTEN: Final = ("publish.", "load.", "mutation.post_stage", "init.table_created")
+"""Begin the failpoints that are reached often."""
 
 BIRTH: Final = "recovery."
 """Begins the failpoints that are reached when a graph is opened, beside others that are reached later."""
@@ -300,7 +303,8 @@ class _Crew:
                 # Those that no life was aimed at for long come first; how often each is reached differs a lot.
                 target = min(wanted, key=lambda each: (self._tries[each], -left.get(each, 0)))
                 self._tries[target] += 1
-                nth = 1 if is_birth else self._random.randint(1, LAST_NTH)
+                is_often = target.failpoint.startswith(OFTEN) and not target.is_fold
+                nth = self._random.randint(1, LAST_NTH) if is_often else 1
                 aims.append(Aim(failpoint=target.failpoint, nth=nth, is_fold=target.is_fold))
         return tuple({each.failpoint: each for each in aims}.values())
 
