@@ -17,10 +17,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import omnigraph as og
+from omnigraph.schema import Catalog
 from omnigraph.testing.histories import check_history
 from omnigraph.testing.history_records import SidecarNote
 from omnigraph.testing.history_writers import HistoryRun
 from omnigraph.testing.model import ModelGraph, content_of_export
+from omnigraph.testing.mutation_strategies import FILMS, PEOPLE
 from omnigraph.write.integrity import check_integrity
 from omnigraph.write.sidecar import RECOVERY_PREFIX
 
@@ -39,8 +41,8 @@ class Verdict:
         commits: by kind.
         recoveries: by kind.
         sidecars_left: plans of dead writers that lie there.
-        heads_ahead: types whose newest stored version shows other rows than the published one, which a write that lost
-            its race leaves until the next one to that type.
+        ahead: types whose newest stored version showed other rows than the published one, as a write that lost its race
+            leaves it until the next one to that type.
         seconds: how long this took.
     """
 
@@ -48,7 +50,7 @@ class Verdict:
     commits: Mapping[str, int]
     recoveries: Mapping[str, int]
     sidecars_left: int
-    heads_ahead: int
+    ahead: tuple[str, ...]
     seconds: float
 
 
@@ -67,13 +69,13 @@ def check_soak(
         if RECOVERS:
             problems += recovery_problems(notes, lying, recoveries, {each.id for each in commits})
         ahead = types_ahead(graph)
-        problems += next_write_problems(graph, model)
+        problems += next_write_problems(graph, model.catalog)
     return Verdict(
         problems=tuple(problems),
         commits=dict(sorted(Counter(str(each.kind) for each in commits).items())),
         recoveries=dict(sorted(Counter(str(each.kind) for each in recoveries).items())),
         sidecars_left=len(lying),
-        heads_ahead=len(ahead),
+        ahead=tuple(ahead),
         seconds=time.monotonic() - began,
     )
 
@@ -151,19 +153,28 @@ def types_ahead(graph: og.Graph) -> list[str]:
     return ahead
 
 
-def next_write_problems(graph: og.Graph, model: ModelGraph) -> list[str]:
+LAST_WRITE = (
+    *({"type": "Person", "data": {"name": name}} for name in PEOPLE),
+    *({"type": "Film", "data": {"code": code, "title": "last"}} for code in FILMS),
+    {"edge": "Rated", "from": "ann", "to": "F1", "data": {"stars": 5}},
+    {"edge": "Knows", "from": "ann", "to": "bo"},
+    {"edge": "Owns", "from": "bo", "to": "F1"},
+)
+"""Something of every type."""
+
+
+def next_write(catalog: Catalog) -> ModelGraph:
+    """The model of a graph whose every type was replaced by the last write."""
+    model = ModelGraph(catalog)
+    model.load(LAST_WRITE, "overwrite")
+    return model
+
+
+def next_write_problems(graph: og.Graph, catalog: Catalog) -> list[str]:
     """Whether a write to every type works, is there, and is what other tools see then."""
-    records = [
-        *({"type": "Person", "data": {"name": name}} for name in ("ann", "bo")),
-        {"type": "Film", "data": {"code": "F1", "title": "last"}},
-        {"edge": "Rated", "from": "ann", "to": "F1", "data": {"stars": 5}},
-        {"edge": "Knows", "from": "ann", "to": "bo"},
-        {"edge": "Owns", "from": "bo", "to": "F1"},
-    ]
-    last = ModelGraph(model.catalog)
-    last.load(records, "overwrite")
-    graph.load(records, "overwrite")
+    expected = next_write(catalog)
+    graph.load(list(LAST_WRITE), "overwrite")
     problems = [f"the next write leaves {each} behind what is stored" for each in types_ahead(graph)]
-    if content_of_export(graph.export(), last) != last.content():
+    if content_of_export(graph.export(), expected) != expected.content():
         problems.append("the next write is not what is there after it")
     return problems

@@ -13,14 +13,21 @@ import json
 import time
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from small_tails import fold_soon
-from soak_checks import Verdict, check_soak
+from soak_checks import RECOVERS, Verdict, check_soak, next_write
 
-from omnigraph.failpoints import FAILPOINTS
+from omnigraph.errors import OmnigraphError
+from omnigraph.failpoints import (
+    FAILPOINTS,
+    PUBLISH_AFTER_COMMIT,
+    PUBLISH_TABLE_COMMITTED,
+    PUBLISH_TABLES_DURABLE,
+)
+from omnigraph.plugins import open_adapter
 from omnigraph.testing.fault_proxy import FaultProxy
 from omnigraph.testing.history_calls import EVERYTHING
 from omnigraph.testing.history_writers import Chaos, HistoryRun, begin_history, run_writers
@@ -40,12 +47,14 @@ class SoakPlace:
     Attributes:
         options: by which writers reach it, in trouble perhaps.
         direct: by which it is reached without any trouble.
+        is_passing: it is gone when the test ends.
     """
 
     name: str
     uri: str
     options: Mapping[str, Any] = field(default_factory=dict)
     direct: Mapping[str, Any] = field(default_factory=dict)
+    is_passing: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,7 +85,7 @@ class SoakReport:
         repeated: calls that were made again because their answer was missing.
         faults: by what was asked for, or what the network did.
         sidecars_left: how many plans of dead writers lay there when all was over.
-        heads_ahead: types whose newest stored version is not the published one.
+        types_ahead: whose newest stored version showed other rows than the published one, before the last write.
         seconds: until the last process ended.
         check_seconds: how long the checks took after that.
     """
@@ -96,7 +105,7 @@ class SoakReport:
     commits: Mapping[str, int]
     recoveries: Mapping[str, int]
     sidecars_left: int
-    heads_ahead: int
+    types_ahead: int
     seconds: float
     check_seconds: float
 
@@ -112,35 +121,69 @@ def run_soak(
     Raises:
         AssertionError: something is wrong; the message has the seed, and where graph and notes are.
     """
-    world, began = history_world(), time.monotonic()
-    model = begin_history(place.uri, world, options=place.direct)
-    where = f"seed {plan.seed} on {place.name}; the graph is at {place.uri}, the notes are in {directory}"
+    began = time.monotonic()
+    model = begin_history(place.uri, history_world(), options=place.direct)
     try:
-        run = run_writers(
-            place.uri,
-            world=world,
-            processes=plan.writers,
-            operations=-(-plan.operations // plan.writers),
-            seed=plan.seed,
-            directory=directory,
-            options=place.options,
-            watch_options=place.direct,
-            mix=EVERYTHING,
-            on_conflict="retry",
-            chaos=plan.chaos,
-            prepare=fold_soon,
-            enough_seconds=plan.seconds,
-            seconds=plan.seconds + HANG_SECONDS,
-        )
-    except (TimeoutError, RuntimeError) as error:
-        raise AssertionError(f"{where}: {error}") from error
-    ended = time.monotonic()
-    stores_fail = plan.chaos.fault_share > 0 or place.options != place.direct
-    verdict = check_soak(place.uri, place.direct, model, run, stores_fail=stores_fail)
-    report = make_report(place, plan, run, verdict, ended - began, {} if network is None else network.faults)
-    print(report.line(), flush=True)
-    assert not verdict.problems, f"{where}:\n" + "\n".join(verdict.problems[:20])
+        run = let_writers(place, plan, directory)
+        ended = time.monotonic()
+        stores_fail = plan.chaos.fault_share > 0 or place.options != place.direct
+        verdict = check_soak(place.uri, place.direct, model, run, stores_fail=stores_fail)
+        report = make_report(place, plan, run, verdict, ended - began, {} if network is None else network.faults)
+        print(report.line(), flush=True)
+        problems = [*verdict.problems, *(lone_crash_problems(place, plan, directory) if RECOVERS else ())]
+        assert not problems, "\n".join(problems[:20])
+    except (AssertionError, OmnigraphError, TimeoutError, RuntimeError) as error:
+        kept = keep_graph(place, directory)
+        raise AssertionError(
+            f"Seed {plan.seed} on {place.name} failed. The graph is at {kept}, the notes are in {directory}.\n{error}"
+        ) from error
     return run, report
+
+
+def let_writers(place: SoakPlace, plan: SoakPlan, directory: Path) -> HistoryRun:
+    return run_writers(
+        place.uri,
+        world=history_world(),
+        processes=plan.writers,
+        operations=-(-plan.operations // plan.writers),
+        seed=plan.seed,
+        directory=directory,
+        options=place.options,
+        watch_options=place.direct,
+        mix=EVERYTHING,
+        chaos=plan.chaos,
+        prepare=fold_soon,
+        enough_seconds=plan.seconds,
+        seconds=plan.seconds + HANG_SECONDS,
+    )
+
+
+def lone_crash_problems(place: SoakPlace, plan: SoakPlan, directory: Path) -> list[str]:
+    """What is wrong after a writer died that had no rivals.
+
+    Nobody lost a race to it, so when it is recovered, every type's newest stored version shows what is published.
+    """
+    notes = directory / "alone"
+    notes.mkdir()
+    chaos = Chaos(failpoints=(PUBLISH_TABLE_COMMITTED, PUBLISH_TABLES_DURABLE, PUBLISH_AFTER_COMMIT), hits=1)
+    alone = replace(place, options=place.direct)
+    run = let_writers(alone, replace(plan, writers=1, operations=8, chaos=chaos), notes)
+    model = next_write(history_world().catalog)
+    verdict = check_soak(place.uri, place.direct, model, run, stores_fail=False)
+    return [*verdict.problems, *(f"{each} is not what is published" for each in verdict.ahead)]
+
+
+def keep_graph(place: SoakPlace, directory: Path) -> str:
+    """Where the graph can be looked at: a copy, if its server ends with the test."""
+    if not place.is_passing:
+        return place.uri
+    kept = directory / "graph"
+    with open_adapter(place.uri, options=place.direct) as adapter:
+        for key in adapter.list():
+            file = kept / key.value
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_bytes(adapter.read(key))
+    return str(kept)
 
 
 def make_report(
@@ -168,7 +211,7 @@ def make_report(
         commits=verdict.commits,
         recoveries=verdict.recoveries,
         sidecars_left=verdict.sidecars_left,
-        heads_ahead=verdict.heads_ahead,
+        types_ahead=len(verdict.ahead),
         seconds=round(seconds, 1),
         check_seconds=round(verdict.seconds, 1),
     )

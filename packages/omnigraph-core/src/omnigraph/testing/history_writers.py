@@ -41,7 +41,7 @@ OFTEN: Final = ("publish.", "load.", "mutation.post_stage", "init.table_created"
 BIRTH: Final = "recovery."
 """Begins the failpoints that are reached when a graph is opened, beside others that are reached later."""
 
-AIMED_SHARE: Final = 0.5
+AIMED_SHARE: Final = 0.25
 """Of the lives that begin when every failpoint was met, that are to end at one nevertheless."""
 
 REPEATED_SHARE: Final = 0.7
