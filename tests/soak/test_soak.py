@@ -84,7 +84,7 @@ def plan_of(seed: int, operations: int, chaos: Chaos) -> SoakPlan:
 @pytest.mark.parametrize("seed", LOCAL_SEEDS)
 def test_nothing_is_lost_or_partial_on_a_local_disk(tmp_path: Path, seed: int):
     chaos = replace(LONG if HITS else SHORT, fault_share=0.003)
-    plan = plan_of(seed, number("LOCAL_OPERATIONS", 30), chaos)
+    plan = plan_of(seed, number("LOCAL_OPERATIONS", 24), chaos)
     notes = tmp_path / "notes"
     notes.mkdir()
     run, report = run_soak(SoakPlace(name="local", uri=str(tmp_path / "graph")), plan, notes)
