@@ -26,10 +26,10 @@ from omnigraph.testing.mutation_strategies import FILMS, PEOPLE
 from omnigraph.write.integrity import check_integrity
 from omnigraph.write.sidecar import RECOVERY_PREFIX
 
-RECOVERS = False
+RECOVERS = hasattr(og.Graph, "recoveries")
 """Whether a read-write open recovers what dead writers left."""
 
-RECOVERY_KINDS = {"rolled_forward", "rolled_back", "orphaned_branch_discarded"}
+ROLLED_FORWARD, ROLLED_BACK = "RolledForward", "RolledBack"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,7 +87,7 @@ def lying_sidecars(graph: og.Graph) -> set[str]:
     """The operations whose sidecars lie there."""
     adapter = graph._repository.adapter
     names = (key.value for key in adapter.list_dir(adapter.key(RECOVERY_PREFIX)))
-    return {name.rpartition("/")[2].removesuffix(".json") for name in names}
+    return {name.rpartition("/")[2].partition(".")[0] for name in names}
 
 
 def last_words(notes: Iterable[SidecarNote]) -> dict[str, str]:
@@ -113,7 +113,7 @@ def sidecar_problems(notes: Iterable[SidecarNote], lying: set[str]) -> list[str]
 
 def left_behind(notes: Iterable[SidecarNote]) -> set[str]:
     """The operations whose sidecars surely lay there when the processes that wrote them were gone."""
-    return {name for name, word in last_words(notes).items() if word == "written"}
+    return {name for name, word in last_words(notes).items() if word in ("written", "withdrawn")}
 
 
 def recovery_problems(
@@ -128,11 +128,12 @@ def recovery_problems(
         *(f"{each} has {count} rows in the audit" for each, count in sorted(told.items()) if count > 1),
         *(f"{each} is in the audit, and no writer wrote its sidecar" for each in sorted(set(told) - known)),
         *(f"{each} was left behind, and is not in the audit" for each in sorted(left_behind(kept) - set(told))),
-        *(f"{each.operation_id} was {each.kind}" for each in rows if each.kind not in RECOVERY_KINDS),
         *(
-            f"{each.operation_id} was rolled forward, and its commit {each.graph_commit_id} is not there"
+            f"{each.operation_id} was {each.kind}, and its commit {each.graph_commit_id} is "
+            f"{'there' if each.graph_commit_id in commits else 'not there'}"
             for each in rows
-            if each.kind == "rolled_forward" and each.graph_commit_id not in commits
+            if (each.graph_commit_id in commits) is not (each.kind == ROLLED_FORWARD)
+            or each.kind not in (ROLLED_FORWARD, ROLLED_BACK)
         ),
     ]
 

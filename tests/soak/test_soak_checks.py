@@ -34,7 +34,7 @@ def notes(*words: tuple[str, int, str]) -> list[SidecarNote]:
     ]
 
 
-def row(operation_id: str, kind: str = "rolled_back", commit_id: str | None = None) -> SimpleNamespace:
+def row(operation_id: str, kind: str = "RolledBack", commit_id: str = "commit") -> SimpleNamespace:
     return SimpleNamespace(operation_id=operation_id, kind=kind, graph_commit_id=commit_id)
 
 
@@ -46,6 +46,7 @@ HEALED = (*KILLED, ("a", OTHER, "deleting"), ("a", OTHER, "deleted"))
 def test_a_sidecar_was_left_behind_if_its_writer_had_it_written_and_did_not_begin_to_delete_it():
     assert left_behind(notes(*KILLED)) == {"a"}
     assert left_behind(notes(*HEALED)) == {"a"}
+    assert left_behind(notes(*KILLED, ("a", OWNER, "withdrawing"), ("a", OWNER, "withdrawn"))) == {"a"}
     assert left_behind(notes(*WHOLE)) == left_behind(notes(*WHOLE[:1])) == left_behind(notes(*WHOLE[:3])) == set()
     # The order is that of time, not that of the files.
     assert last_words(reversed(notes(*HEALED))) == {"a": "written"}
@@ -73,13 +74,16 @@ def test_each_sidecar_that_was_left_behind_is_gone_and_has_one_row_in_the_audit(
     ]
 
 
-def test_what_was_rolled_forward_is_in_the_log():
-    rows = [row("a", "rolled_forward", "commit")]
-    assert recovery_problems(notes(*HEALED), set(), rows, {"commit"}) == []
-    assert recovery_problems(notes(*HEALED), set(), rows, set()) == [
-        "a was rolled forward, and its commit commit is not there"
+def test_what_was_rolled_forward_is_in_the_log_and_what_was_rolled_back_is_not():
+    healed = notes(*HEALED)
+    assert recovery_problems(healed, set(), [row("a", "RolledForward")], {"commit"}) == []
+    assert recovery_problems(healed, set(), [row("a", "RolledForward")], set()) == [
+        "a was RolledForward, and its commit commit is not there"
     ]
-    assert recovery_problems(notes(*HEALED), set(), [row("a", "forgotten")], set()) == ["a was forgotten"]
+    assert recovery_problems(healed, set(), [row("a")], {"commit"}) == [
+        "a was RolledBack, and its commit commit is there"
+    ]
+    assert len(recovery_problems(healed, set(), [row("a", "OrphanedBranchDiscarded")], set())) == 1
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,7 @@
 """``CallRecord``: what one call of a writer was about and what it was told; and the notes that writers leave.
 
     {"intent": …}    before a call begins      {"hit": …}        the writer ends itself at a failpoint
-    {"ending": …}    when it has ended         {"sidecar": …}    before and after a sidecar is written or deleted
+    {"ending": …}    when it has ended         {"sidecar": …}    before and after one is written, withdrawn or deleted
     {"open": …}      an open that failed       {"fault": …}      a store failed on purpose
 
 Notes are lines of JSON in one file per writer, each written at once, so that a writer that is killed leaves what it was
@@ -85,9 +85,10 @@ class CallRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SidecarNote:
-    """What a process did with the sidecar of an operation: ``writing``, ``written``, ``deleting`` or ``deleted``.
+    """What a process did with the sidecar of an operation.
 
     Attributes:
+        what: ``writing``, ``written``, ``withdrawing``, ``withdrawn``, ``deleting`` or ``deleted``.
         at: the time by a clock that all processes of a machine share.
     """
 

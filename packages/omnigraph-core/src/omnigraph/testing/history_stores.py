@@ -1,6 +1,6 @@
 """``watch_stores``: every store that a writer opens fails as often as wanted, and what becomes of sidecars is noted.
 
-    writer ──> notes: writing, written, deleting, deleted ──> faults at random ──> the backend's own adapter
+    writer ──> notes: written, withdrawn, deleted ──> faults at random ──> the backend's own adapter
 
 So it is known of every sidecar who wrote it, and whether it lay there when its writer was killed.
 """
@@ -31,6 +31,7 @@ _WORDS: Final[Mapping[Verb, tuple[str, str]]] = {
     "write_if_absent": _WRITTEN,
     "write_if_match": _WRITTEN,
     "delete": ("deleting", "deleted"),
+    "rename": ("withdrawing", "withdrawn"),
 }
 
 
@@ -49,7 +50,7 @@ def watch_stores(note: Note, random: Random, fault_share: float) -> None:
 
 
 class _NotingAdapter(WrappedAdapter):
-    """Notes what becomes of sidecars: before and after each is written or deleted."""
+    """Notes what becomes of sidecars: before and after each is written, withdrawn or deleted."""
 
     def __init__(self, inner: StorageAdapter, note: Note) -> None:
         super().__init__(inner)
@@ -59,7 +60,7 @@ class _NotingAdapter(WrappedAdapter):
         words = _WORDS.get(verb)
         if words is None or not key.value.startswith(f"{RECOVERY_PREFIX}/"):
             return act()
-        operation_id = key.value.removeprefix(f"{RECOVERY_PREFIX}/").removesuffix(".json")
+        operation_id = key.value.removeprefix(f"{RECOVERY_PREFIX}/").partition(".")[0]
         facts = {"sidecar": operation_id, "pid": os.getpid()}
         self._note({**facts, "is": words[0], "at": time.monotonic()})
         result = act()
