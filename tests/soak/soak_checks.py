@@ -13,8 +13,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+import lance
 
 import omnigraph as og
 from omnigraph.schema import Catalog
@@ -142,14 +144,16 @@ def recovery_problems(
 
 
 def types_ahead(graph: og.Graph) -> list[str]:
-    """The types whose newest stored version shows other rows than the published one."""
+    """The types whose newest version, which other readers of Lance take, shows other rows than the published one."""
     tables, snapshot = graph._repository.tables, graph.snapshot()
     ahead = []
     for target in snapshot.schema.tables.values():
-        pinned = tables.open_at(snapshot.entry(target).pin)
-        newest = tables.open_at(replace(pinned.pin, version=tables.newest_version(pinned)))
-        rows = [sorted(map(str, tables.read(each).read_all().to_pylist())) for each in (pinned, newest)]
-        if rows[0] != rows[1]:
+        pin = snapshot.entry(target).pin
+        place = graph._repository.adapter.lance_location(graph._repository.adapter.key(pin.location))
+        published = tables.read(tables.open_at(pin)).read_all()
+        newest = lance.dataset(place.uri, storage_options=dict(place.storage_options))
+        shown = newest.to_table(columns=published.column_names)
+        if sorted(map(str, shown.to_pylist())) != sorted(map(str, published.to_pylist())):
             ahead.append(target.key)
     return ahead
 
