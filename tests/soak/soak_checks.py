@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ import lance
 import omnigraph as og
 from omnigraph.schema import Catalog
 from omnigraph.testing.histories import check_history
-from omnigraph.testing.history_records import SidecarNote
+from omnigraph.testing.history_records import NoteReader, SidecarNote
 from omnigraph.testing.history_writers import HistoryRun
 from omnigraph.testing.model import ModelGraph, content_of_export
 from omnigraph.testing.mutation_strategies import FILMS, PEOPLE
@@ -57,10 +57,17 @@ class Verdict:
 
 
 def check_soak(
-    uri: str, options: Mapping[str, Any], model: ModelGraph, run: HistoryRun, *, stores_fail: bool
+    uri: str,
+    options: Mapping[str, Any],
+    model: ModelGraph,
+    run: HistoryRun,
+    *,
+    stores_fail: bool,
+    earlier: Sequence[NoteReader] = (),
 ) -> Verdict:
+    """Check all of it; ``model`` is of the state that the run began with, ``earlier`` are notes of runs before it."""
     began = time.monotonic()
-    notes = [note for each in run.notes for note in each.sidecars]
+    notes = [note for each in (*earlier, *run.notes) for note in each.sidecars]
     with og.open(uri, options=options) as graph:
         commits = graph.commits.list()
         problems = check_history(graph, model, run.records, since=run.since, stores_fail=stores_fail)

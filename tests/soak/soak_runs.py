@@ -130,7 +130,7 @@ def run_soak(
         verdict = check_soak(place.uri, place.direct, model, run, stores_fail=stores_fail)
         report = make_report(place, plan, run, verdict, ended - began, {} if network is None else network.faults)
         print(report.line(), flush=True)
-        problems = [*verdict.problems, *(lone_crash_problems(place, plan, directory) if RECOVERS else ())]
+        problems = [*verdict.problems, *(lone_crash_problems(place, plan, directory, run) if RECOVERS else ())]
         assert not problems, "\n".join(problems[:20])
     except (AssertionError, OmnigraphError, TimeoutError, RuntimeError) as error:
         kept = keep_graph(place, directory)
@@ -158,7 +158,7 @@ def let_writers(place: SoakPlace, plan: SoakPlan, directory: Path) -> HistoryRun
     )
 
 
-def lone_crash_problems(place: SoakPlace, plan: SoakPlan, directory: Path) -> list[str]:
+def lone_crash_problems(place: SoakPlace, plan: SoakPlan, directory: Path, before: HistoryRun) -> list[str]:
     """What is wrong after a writer died that had no rivals.
 
     Nobody lost a race to it, so when it is recovered, every type's newest stored version shows what is published.
@@ -169,7 +169,7 @@ def lone_crash_problems(place: SoakPlace, plan: SoakPlan, directory: Path) -> li
     alone = replace(place, options=place.direct)
     run = let_writers(alone, replace(plan, writers=1, operations=8, chaos=chaos), notes)
     model = next_write(history_world().catalog)
-    verdict = check_soak(place.uri, place.direct, model, run, stores_fail=False)
+    verdict = check_soak(place.uri, place.direct, model, run, stores_fail=False, earlier=before.notes)
     return [*verdict.problems, *(f"{each} is not what is published" for each in verdict.ahead)]
 
 
