@@ -140,7 +140,7 @@ def run_soak(
     return run, report
 
 
-def let_writers(place: SoakPlace, plan: SoakPlan, directory: Path) -> HistoryRun:
+def let_writers(place: SoakPlace, plan: SoakPlan, directory: Path, crew: str = "writer") -> HistoryRun:
     return run_writers(
         place.uri,
         world=history_world(),
@@ -151,6 +151,7 @@ def let_writers(place: SoakPlace, plan: SoakPlan, directory: Path) -> HistoryRun
         options=place.options,
         watch_options=place.direct,
         mix=EVERYTHING,
+        crew=crew,
         chaos=plan.chaos,
         prepare=fold_soon,
         enough_seconds=plan.seconds,
@@ -167,7 +168,7 @@ def lone_crash_problems(place: SoakPlace, plan: SoakPlan, directory: Path, befor
     notes.mkdir()
     chaos = Chaos(failpoints=(PUBLISH_TABLE_COMMITTED, PUBLISH_TABLES_DURABLE, PUBLISH_AFTER_COMMIT), hits=1)
     alone = replace(place, options=place.direct)
-    run = let_writers(alone, replace(plan, writers=1, operations=8, chaos=chaos), notes)
+    run = let_writers(alone, replace(plan, writers=1, operations=8, chaos=chaos), notes, "alone")
     model = next_write(history_world().catalog)
     verdict = check_soak(place.uri, place.direct, model, run, stores_fail=False, earlier=before.notes)
     return [*verdict.problems, *(f"{each} is not what is published" for each in verdict.ahead)]

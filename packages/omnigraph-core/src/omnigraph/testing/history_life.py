@@ -83,6 +83,7 @@ class HistoryJob:
 
     Attributes:
         watch_options: of the backend, for the handle that only asks for the newest version; never in trouble.
+        crew: begins the names of its calls, which no other run on the same graph may share.
         writer: its number.
         first: the number of the first call.
         last: that of the first one that it does not make.
@@ -101,6 +102,7 @@ class HistoryJob:
     mix: Mapping[str, float] = field(default_factory=lambda: MUTATIONS_ONLY)
     seed: int
     on_conflict: OnConflict
+    crew: str = "writer"
     writer: int
     first: int
     last: int
@@ -179,7 +181,9 @@ class _Life:
                 if job.enough.exists():
                     break
                 work = make_work(seeded(job.seed, job.writer, number), job.world, job.mix)
-                self._call(CallRecord(call=f"writer-{job.writer}.{number}", work=work, before=self._newest()), number)
+                self._call(
+                    CallRecord(call=f"{job.crew}-{job.writer}.{number}", work=work, before=self._newest()), number
+                )
         finally:
             self.doing = "close"
             self.graph.close()
