@@ -78,6 +78,7 @@ def plan_of(seed: int, operations: int, chaos: Chaos) -> SoakPlan:
         seconds=number("SECONDS", 1200),
         writers=number("WRITERS", 4 if HITS else 2),
         chaos=chaos,
+        is_long=HITS > 0,
     )
 
 
