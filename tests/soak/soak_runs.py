@@ -17,8 +17,8 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from small_tails import fold_soon
 from soak_checks import RECOVERS, Verdict, check_soak, next_write
+from soak_haste import hurry
 
 from omnigraph.errors import OmnigraphError
 from omnigraph.failpoints import (
@@ -86,6 +86,7 @@ class SoakReport:
         operations: calls by kind.
         outcomes: of calls.
         kills: by failpoint and by what was under way; those from outside are ``at any time``.
+        pauses: the same, of those that stopped themselves and were let go on; ``stops`` are those from outside.
         lives: processes that were started.
         repeated: calls that were made again because their answer was missing.
         faults: by what was asked for, or what the network did.
@@ -102,6 +103,7 @@ class SoakReport:
     outcomes: Mapping[str, int]
     kills: Mapping[str, Mapping[str, int]]
     killed: int
+    pauses: Mapping[str, Mapping[str, int]]
     stops: int
     lives: int
     repeated: int
@@ -161,7 +163,7 @@ def let_writers(place: SoakPlace, plan: SoakPlan, directory: Path, crew: str = "
         mix=EVERYTHING,
         crew=crew,
         chaos=plan.chaos,
-        prepare=fold_soon,
+        prepare=hurry,
         enough_seconds=plan.seconds,
         seconds=plan.seconds + HANG_SECONDS,
     )
@@ -195,12 +197,18 @@ def keep_graph(place: SoakPlace, directory: Path) -> str:
     return str(kept)
 
 
+def grouped(counts: Mapping[tuple[str, str], int]) -> dict[str, dict[str, int]]:
+    """By failpoint, and then by what was under way."""
+    found: dict[str, dict[str, int]] = {}
+    for (name, during), count in sorted(counts.items()):
+        found.setdefault(name, {})[during] = count
+    return found
+
+
 def make_report(
     place: SoakPlace, plan: SoakPlan, run: HistoryRun, verdict: Verdict, seconds: float, network: Mapping[str, int]
 ) -> SoakReport:
-    kills: dict[str, dict[str, int]] = {}
-    for (name, during), count in sorted(run.hits.items()):
-        kills.setdefault(name, {})[during] = count
+    kills = grouped(run.hits)
     if run.kills:
         kills["at any time"] = {"any": run.kills}
     faults = sum((each.faults for each in run.notes), Counter(network))
@@ -211,6 +219,7 @@ def make_report(
         total=len(run.records),
         outcomes=dict(sorted(Counter(str(each.outcome) for each in run.records).items())),
         kills=kills,
+        pauses=grouped(sum((each.pauses for each in run.notes), Counter[tuple[str, str]]())),
         killed=sum(sum(each.values()) for each in kills.values()),
         stops=run.stops,
         lives=run.lives,

@@ -52,7 +52,9 @@ SHORT = Chaos(
 LONG = Chaos(
     kills_per_second=0.5,
     stops_per_second=0.5,
-    stop_seconds=1.0,
+    # Longer than a writer is waited for that shows no sign of life.
+    stop_seconds=1.5,
+    pause_share=0.3,
     failpoints=EVERYWHERE,
     fold_failpoints=IN_FOLDS,
     hits=HITS,

@@ -30,7 +30,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.failpoints import arm
-from omnigraph.testing.failpoint_actions import Action, Call, OnNth
+from omnigraph.testing.failpoint_actions import Action, Call, Once, OnNth
 from omnigraph.testing.history_calls import (
     MUTATIONS_ONLY,
     Creation,
@@ -70,11 +70,13 @@ class Aim:
     Attributes:
         nth: the time that it is reached.
         is_fold: only times count at which a fold reaches it.
+        is_pause: it does not end there, but is stopped, until somebody lets it go on.
     """
 
     failpoint: str
     nth: int = 1
     is_fold: bool = False
+    is_pause: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +126,11 @@ class HistoryJob:
         return self.notes / f"writer-{self.writer}.ready"
 
     @property
+    def paused(self) -> Path:
+        """Is there while the writer has stopped itself."""
+        return self.notes / f"writer-{self.writer}.paused"
+
+    @property
     def go(self) -> Path:
         """Is there when all of them may begin: else the first are done before the last have started."""
         return self.notes / "go"
@@ -169,7 +176,7 @@ class _Life:
         job = self.job
         watch_stores(self.note, seeded(job.seed, job.writer, job.life, -1), job.fault_share)
         for aim in job.aims:
-            arm(aim.failpoint, self._end_at(aim))
+            arm(aim.failpoint, self._action(aim))
         self.graph = self._opened()
         try:
             job.ready.touch()
@@ -188,14 +195,25 @@ class _Life:
             self.doing = "close"
             self.graph.close()
 
-    def _end_at(self, aim: Aim) -> Action:
-        def end(name: str) -> None:
-            doing = "fold" if _is_fold() else self.doing
-            self.note({"hit": name, "during": doing})
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        counted = OnNth(aim.nth, Call(end))
+    def _action(self, aim: Aim) -> Action:
+        """What happens at a failpoint."""
+        act = Once(Call(self._pause)) if aim.is_pause else Call(self._end)
+        counted = OnNth(aim.nth, act)
         return (lambda name: counted(name) if _is_fold() else None) if aim.is_fold else counted
+
+    def _end(self, name: str) -> None:
+        self.note({"hit": name, "during": self._doing})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    def _pause(self, name: str) -> None:
+        self.note({"pause": name, "during": self._doing})
+        self.job.paused.touch()
+        os.kill(os.getpid(), signal.SIGSTOP)
+        self.job.paused.unlink()
+
+    @property
+    def _doing(self) -> str:
+        return "fold" if _is_fold() else self.doing
 
     def _opened(self) -> Graph:
         """The graph, for reading and writing; in spite of trouble that is there on purpose."""

@@ -2,7 +2,8 @@
 
     {"intent": …}    before a call begins      {"hit": …}        the writer ends itself at a failpoint
     {"ending": …}    when it has ended         {"sidecar": …}    before and after one is written, withdrawn or deleted
-    {"open": …}      an open that failed       {"fault": …}      a store failed on purpose
+    {"open": …}      an open that failed       {"pause": …}      the writer stops itself at a failpoint
+    {"fault": …}     a store failed            on purpose, as all of this
 
 Notes are lines of JSON in one file per writer, each written at once, so that a writer that is killed leaves what it was
 told. A call without an ending never answered.
@@ -104,6 +105,7 @@ class NoteReader:
     Attributes:
         records: the calls by name, in the order in which they began.
         hits: by failpoint and by what was under way, how often the writer ended itself there.
+        pauses: the same, where it stopped itself and went on.
         faults: by what was asked for, how often a store failed on purpose.
         sidecars: what was done with sidecars, in order.
         failed_opens: how often the graph could not be opened because of faults.
@@ -113,6 +115,7 @@ class NoteReader:
         self.path = path
         self.records: dict[str, CallRecord] = {}
         self.hits: Counter[tuple[str, str]] = Counter()
+        self.pauses: Counter[tuple[str, str]] = Counter()
         self.faults: Counter[str] = Counter()
         self.sidecars: list[SidecarNote] = []
         self.failed_opens = 0
@@ -148,6 +151,8 @@ class NoteReader:
             self._end(facts)
         elif "hit" in facts:
             self.hits[facts["hit"], facts["during"]] += 1
+        elif "pause" in facts:
+            self.pauses[facts["pause"], facts["during"]] += 1
         elif "fault" in facts:
             self.faults[facts["fault"]] += 1
         elif "sidecar" in facts:

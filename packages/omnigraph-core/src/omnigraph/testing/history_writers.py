@@ -69,6 +69,7 @@ class Chaos:
         fold_failpoints: at which they do so while they fold.
         hits: how often each of these is met at least.
         goes_on: whether writers go on ending themselves when each was met so often.
+        pause_share: of the lives that are to end at a failpoint, that stop themselves there instead for a while.
         life_calls: after so many calls a writer ends well, and a new one goes on, which may meet another failpoint.
         fault_share: of the requests for control objects, that fail.
     """
@@ -80,6 +81,7 @@ class Chaos:
     fold_failpoints: tuple[str, ...] = ()
     hits: int = 5
     goes_on: bool = False
+    pause_share: float = 0.0
     life_calls: int | None = None
     fault_share: float = 0.0
 
@@ -308,7 +310,8 @@ class _Crew:
                 self._tries[target] += 1
                 is_often = target.failpoint.startswith(OFTEN) and not target.is_fold
                 nth = self._random.randint(1, LAST_NTH) if is_often else 1
-                aims.append(Aim(failpoint=target.failpoint, nth=nth, is_fold=target.is_fold))
+                is_pause = self._random.random() < self.chaos.pause_share
+                aims.append(Aim(failpoint=target.failpoint, nth=nth, is_fold=target.is_fold, is_pause=is_pause))
         return tuple({each.failpoint: each for each in aims}.values())
 
     def _lacking(self) -> dict[_Target, int]:
@@ -330,6 +333,7 @@ class _Crew:
         writer.job = replace(
             writer.job, first=first, last=last, again=again, aims=self._aims(), life=writer.job.life + 1
         )
+        writer.job.paused.unlink(missing_ok=True)
         writer.size = writer.job.file.stat().st_size if writer.job.file.exists() else 0
         process = self._context.Process(target=live, args=(writer.job,), daemon=True)
         process.start()
@@ -380,7 +384,10 @@ class _Crew:
                 writer.resume_at = None
             return
         share = TICK_SECONDS / len(self.writers)
-        if self._random.random() < self.chaos.kills_per_second * share:
+        if writer.job.paused.exists():
+            # Asked for again until it has heard: it may not have stopped yet.
+            writer.resume_at = time.monotonic() + self._random.uniform(0, self.chaos.stop_seconds)
+        elif self._random.random() < self.chaos.kills_per_second * share:
             self.kills += 1
             process.kill()
         elif self._random.random() < self.chaos.stops_per_second * share:
