@@ -137,12 +137,12 @@ def recovery_problems(
         *(f"{each} has {count} rows in the audit" for each, count in sorted(told.items()) if count > 1),
         *(f"{each} is in the audit, and no writer wrote its sidecar" for each in sorted(set(told) - known)),
         *(f"{each} was left behind, and is not in the audit" for each in sorted(left_behind(kept) - set(told))),
+        *(f"{each.operation_id} was {each.kind}" for each in rows if each.kind not in (ROLLED_FORWARD, ROLLED_BACK)),
+        # What was rolled back may be there too: the same write, prepared again by a writer that was only slow.
         *(
-            f"{each.operation_id} was {each.kind}, and its commit {each.graph_commit_id} is "
-            f"{'there' if each.graph_commit_id in commits else 'not there'}"
+            f"{each.operation_id} was rolled forward, and its commit {each.graph_commit_id} is not there"
             for each in rows
-            if (each.graph_commit_id in commits) is not (each.kind == ROLLED_FORWARD)
-            or each.kind not in (ROLLED_FORWARD, ROLLED_BACK)
+            if each.kind == ROLLED_FORWARD and each.graph_commit_id not in commits
         ),
     ]
 
