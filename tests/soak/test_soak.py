@@ -58,7 +58,7 @@ LONG = Chaos(
     failpoints=EVERYWHERE,
     fold_failpoints=IN_FOLDS,
     hits=HITS,
-    goes_on=True,
+    aimed_share=0.25,
     life_calls=30,
 )
 NETWORK_SHARES = {
@@ -121,7 +121,7 @@ def test_nothing_is_lost_or_partial_on_an_s3_server_that_fails(
         is_passing=True,
     )
     # A call takes several times as long as on a disk.
-    chaos = replace(LONG, hits=0, kills_per_second=0.15, stops_per_second=0.15) if HITS else SHORT
+    chaos = replace(LONG, hits=0, aimed_share=0.7, kills_per_second=0.15, stops_per_second=0.15) if HITS else SHORT
     plan = plan_of(seed, number("S3_OPERATIONS", 8), chaos)
     proxy.disturb(seeded(seed, -2), NETWORK_SHARES, seconds=0.3)
     _, report = run_soak(place, plan, tmp_path, network=proxy)

@@ -41,9 +41,6 @@ OFTEN: Final = ("publish.", "load.", "mutation.post_stage", "init.table_created"
 BIRTH: Final = "recovery."
 """Begins the failpoints that are reached when a graph is opened, beside others that are reached later."""
 
-AIMED_SHARE: Final = 0.25
-"""Of the lives that begin when every failpoint was met, that are to end at one nevertheless."""
-
 REPEATED_SHARE: Final = 0.7
 """Of the loads with a name that were not answered, that are repeated."""
 
@@ -68,7 +65,7 @@ class Chaos:
         failpoints: at which writers end themselves by SIGKILL.
         fold_failpoints: at which they do so while they fold.
         hits: how often each of these is met at least.
-        goes_on: whether writers go on ending themselves when each was met so often.
+        aimed_share: of the lives that begin when each was met so often, that are to end at one nevertheless.
         pause_share: of the lives that are to end at a failpoint, that stop themselves there instead for a while.
         life_calls: after so many calls a writer ends well, and a new one goes on, which may meet another failpoint.
         fault_share: of the requests for control objects, that fail.
@@ -80,7 +77,7 @@ class Chaos:
     failpoints: tuple[str, ...] = ()
     fold_failpoints: tuple[str, ...] = ()
     hits: int = 5
-    goes_on: bool = False
+    aimed_share: float = 0.0
     pause_share: float = 0.0
     life_calls: int | None = None
     fault_share: float = 0.0
@@ -302,7 +299,7 @@ class _Crew:
         aims = []
         for is_birth in (True, False):
             wanted = [each for each in left if each.is_birth is is_birth]
-            if not wanted and self.chaos.goes_on and self._random.random() < AIMED_SHARE:
+            if not wanted and self._random.random() < self.chaos.aimed_share:
                 wanted = [each for each in self._targets if each.is_birth is is_birth]
             if wanted:
                 # Those that no life was aimed at for long come first; how often each is reached differs a lot.
