@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +21,7 @@ import lance
 import omnigraph as og
 from omnigraph.schema import Catalog
 from omnigraph.testing.histories import check_history
-from omnigraph.testing.history_records import NoteReader, SidecarNote
+from omnigraph.testing.history_records import SidecarNote
 from omnigraph.testing.history_writers import HistoryRun
 from omnigraph.testing.model import ModelGraph, content_of_export
 from omnigraph.testing.mutation_strategies import FILMS, PEOPLE
@@ -63,11 +63,10 @@ def check_soak(
     run: HistoryRun,
     *,
     stores_fail: bool,
-    earlier: Sequence[NoteReader] = (),
 ) -> Verdict:
-    """Check all of it; ``model`` is of the state that the run began with, ``earlier`` are notes of runs before it."""
+    """Check all of it; ``model`` is of the state that the run began with."""
     began = time.monotonic()
-    notes = [note for each in (*earlier, *run.notes) for note in each.sidecars]
+    notes = [note for each in run.notes for note in each.sidecars]
     with og.open(uri, options=options) as graph:
         commits = graph.commits.list()
         problems = check_history(graph, model, run.records, since=run.since, stores_fail=stores_fail)
@@ -175,16 +174,10 @@ LAST_WRITE = (
 """Something of every type."""
 
 
-def next_write(catalog: Catalog) -> ModelGraph:
-    """The model of a graph whose every type was replaced by the last write."""
-    model = ModelGraph(catalog)
-    model.load(LAST_WRITE, "overwrite")
-    return model
-
-
 def next_write_problems(graph: og.Graph, catalog: Catalog) -> list[str]:
     """Whether a write to every type works, is there, and is what other tools see then."""
-    expected = next_write(catalog)
+    expected = ModelGraph(catalog)
+    expected.load(LAST_WRITE, "overwrite")
     graph.load(list(LAST_WRITE), "overwrite")
     problems = [f"the next write leaves {each} behind what is stored" for each in types_ahead(graph)]
     if content_of_export(graph.export(), expected) != expected.content():

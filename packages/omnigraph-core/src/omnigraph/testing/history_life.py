@@ -85,7 +85,6 @@ class HistoryJob:
 
     Attributes:
         watch_options: of the backend, for the handle that only asks for the newest version; never in trouble.
-        crew: begins the names of its calls, which no other run on the same graph may share.
         writer: its number.
         first: the number of the first call.
         last: that of the first one that it does not make.
@@ -104,7 +103,6 @@ class HistoryJob:
     mix: Mapping[str, float] = field(default_factory=lambda: MUTATIONS_ONLY)
     seed: int
     on_conflict: OnConflict
-    crew: str = "writer"
     writer: int
     first: int
     last: int

@@ -138,7 +138,6 @@ def run_writers(
     branch: str = "main",
     mix: Mapping[str, float] = MUTATIONS_ONLY,
     on_conflict: OnConflict = "retry",
-    crew: str = "writer",
     chaos: Chaos | None = None,
     prepare: Callable[[], None] | None = None,
     enough_seconds: float | None = None,
@@ -158,7 +157,6 @@ def run_writers(
         branch: which they write to.
         mix: which kinds of calls they make, and how often; see ``history_calls``.
         on_conflict: what a call does whose data moved; see ``Graph.mutate``.
-        crew: begins the names of calls; another one for a second run on the same graph.
         chaos: what happens to them meanwhile.
         prepare: is called by each writer before it opens the graph; a function that pickles.
         enough_seconds: after which no call begins any more, however few were made.
@@ -183,7 +181,6 @@ def run_writers(
         mix=mix,
         seed=seed,
         on_conflict=on_conflict,
-        crew=crew,
         writer=0,
         first=0,
         last=operations,
@@ -191,19 +188,19 @@ def run_writers(
         prepare=prepare,
         fault_share=0.0 if chaos is None else chaos.fault_share,
     )
-    team = _Crew([replace(job, writer=number) for number in range(processes)], chaos or Chaos(), seed)
+    crew = _Crew([replace(job, writer=number) for number in range(processes)], chaos or Chaos(), seed)
     try:
-        team.run(enough_seconds, seconds)
+        crew.run(enough_seconds, seconds)
     finally:
-        team.end()
+        crew.end()
     return HistoryRun(
         since=since,
-        records=tuple(record for each in team.writers for record in each.notes.records.values()),
-        kills=team.kills,
-        stops=team.stops,
-        hits=dict(team.hits()),
-        lives=team.lives,
-        notes=tuple(each.notes for each in team.writers),
+        records=tuple(record for each in crew.writers for record in each.notes.records.values()),
+        kills=crew.kills,
+        stops=crew.stops,
+        hits=dict(crew.hits()),
+        lives=crew.lives,
+        notes=tuple(each.notes for each in crew.writers),
     )
 
 
