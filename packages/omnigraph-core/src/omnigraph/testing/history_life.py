@@ -186,9 +186,7 @@ class _Life:
                 if job.enough.exists():
                     break
                 work = make_work(seeded(job.seed, job.writer, number), job.world, job.mix)
-                self._call(
-                    CallRecord(call=f"{job.crew}-{job.writer}.{number}", work=work, before=self._newest()), number
-                )
+                self._call(CallRecord(call=f"writer-{job.writer}.{number}", work=work, before=self._newest()), number)
         finally:
             self.doing = "close"
             self.graph.close()
