@@ -53,18 +53,18 @@ LONG = Chaos(
     kills_per_second=0.5,
     stops_per_second=0.5,
     # Longer than a writer is waited for that shows no sign of life.
-    stop_seconds=1.5,
-    pause_share=0.3,
+    stop_seconds=2.0,
+    pause_share=0.5,
     failpoints=EVERYWHERE,
     fold_failpoints=IN_FOLDS,
     hits=HITS,
-    aimed_share=0.25,
+    aimed_share=0.6,
     life_calls=30,
 )
 NETWORK_SHARES = {
-    NetworkFault.LOSE_ANSWER: 0.002,
-    NetworkFault.HIDE_ANSWER: 0.002,
-    NetworkFault.CUT_ANSWER: 0.002,
+    NetworkFault.LOSE_ANSWER: 0.006,
+    NetworkFault.HIDE_ANSWER: 0.006,
+    NetworkFault.CUT_ANSWER: 0.003,
     NetworkFault.DELAY_ANSWER: 0.004,
     NetworkFault.UNAVAILABLE: 0.002,
     NetworkFault.CONFLICT: 0.002,
@@ -121,7 +121,7 @@ def test_nothing_is_lost_or_partial_on_an_s3_server_that_fails(
         is_passing=True,
     )
     # A call takes several times as long as on a disk.
-    chaos = replace(LONG, hits=0, aimed_share=0.7, kills_per_second=0.15, stops_per_second=0.15) if HITS else SHORT
+    chaos = replace(LONG, hits=0, kills_per_second=0.15, stops_per_second=0.15) if HITS else SHORT
     plan = plan_of(seed, number("S3_OPERATIONS", 8), chaos)
     proxy.disturb(seeded(seed, -2), NETWORK_SHARES, seconds=0.3)
     _, report = run_soak(place, plan, tmp_path, network=proxy)
