@@ -42,6 +42,7 @@ class Verdict:
         problems: what is wrong; nothing, if all is right.
         commits: by kind.
         recoveries: by kind.
+        taken_over: how many writers went on after somebody had recovered what they were doing.
         sidecars_left: plans of dead writers that lie there.
         ahead: types whose newest stored version showed other rows than the published one, as a write that lost its race
             leaves it until the next one to that type.
@@ -51,6 +52,7 @@ class Verdict:
     problems: tuple[str, ...]
     commits: Mapping[str, int]
     recoveries: Mapping[str, int]
+    taken_over: int
     sidecars_left: int
     ahead: tuple[str, ...]
     seconds: float
@@ -82,6 +84,7 @@ def check_soak(
         problems=tuple(problems),
         commits=dict(sorted(Counter(str(each.kind) for each in commits).items())),
         recoveries=dict(sorted(Counter(str(each.kind) for each in recoveries).items())),
+        taken_over=len(taken_over(notes)),
         sidecars_left=len(lying),
         ahead=tuple(ahead),
         seconds=time.monotonic() - began,
@@ -122,6 +125,20 @@ def sidecar_problems(notes: Iterable[SidecarNote], lying: set[str]) -> list[str]
 def left_behind(notes: Iterable[SidecarNote]) -> set[str]:
     """The operations whose sidecars surely lay there when the processes that wrote them were gone."""
     return {name for name, word in last_words(notes).items() if word in ("written", "withdrawn")}
+
+
+def taken_over(notes: Iterable[SidecarNote]) -> set[str]:
+    """The operations that somebody recovered whose writers were alive, and went on."""
+    owners: dict[str, int] = {}
+    recovered: set[str] = set()
+    found: set[str] = set()
+    for each in sorted(notes, key=lambda note: note.at):
+        is_owner = owners.setdefault(each.operation_id, each.process) == each.process
+        if not is_owner and each.what == "deleted":
+            recovered.add(each.operation_id)
+        elif is_owner and each.operation_id in recovered:
+            found.add(each.operation_id)
+    return found
 
 
 def recovery_problems(

@@ -98,6 +98,7 @@ class SoakReport:
         lives: processes that were started.
         repeated: calls that were made again because their answer was missing.
         faults: by what was asked for, or what the network did.
+        recoveries: by kind; ``taken_over`` are those whose writers were alive, and went on.
         sidecars_left: how many plans of dead writers lay there when all was over.
         types_ahead: whose newest stored version showed other rows than the published one, before the last write.
         seconds: until the last process ended.
@@ -119,6 +120,7 @@ class SoakReport:
     failed_opens: int
     commits: Mapping[str, int]
     recoveries: Mapping[str, int]
+    taken_over: int
     sidecars_left: int
     types_ahead: int
     seconds: float
@@ -269,6 +271,7 @@ def make_report(
         failed_opens=sum(each.failed_opens for each in run.notes),
         commits=verdict.commits,
         recoveries=verdict.recoveries,
+        taken_over=verdict.taken_over,
         sidecars_left=verdict.sidecars_left,
         types_ahead=len(verdict.ahead),
         seconds=round(seconds, 1),

@@ -14,6 +14,7 @@ from soak_checks import (
     next_write_problems,
     recovery_problems,
     sidecar_problems,
+    taken_over,
     types_ahead,
 )
 from workers import Worker
@@ -50,6 +51,11 @@ def test_a_sidecar_was_left_behind_if_its_writer_had_it_written_and_did_not_begi
     assert left_behind(notes(*WHOLE)) == left_behind(notes(*WHOLE[:1])) == left_behind(notes(*WHOLE[:3])) == set()
     # The order is that of time, not that of the files.
     assert last_words(reversed(notes(*HEALED))) == {"a": "written"}
+
+
+def test_a_write_was_taken_over_if_its_writer_went_on_after_somebody_had_removed_its_sidecar():
+    assert taken_over(notes(*HEALED)) == taken_over(notes(*WHOLE)) == set()
+    assert taken_over(notes(*HEALED, ("a", OWNER, "deleting"))) == {"a"}
 
 
 def test_a_sidecar_that_nobody_wrote_or_that_was_deleted_does_not_lie_there():
