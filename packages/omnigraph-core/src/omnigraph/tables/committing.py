@@ -61,6 +61,9 @@ def commit_create(adapter: StorageAdapter, staged: LanceStaged) -> LanceSnapshot
                 continue
             found = _created_by_us(place, staged.transaction_id)
             if found is None:
+                if not is_last and condition_of_lance(error) is StorageCondition.PRECONDITION:
+                    # Refused as if there were one, and there is none: another request was in the way.
+                    continue
                 raise as_storage_error(error, "create", place.uri) from error
             made = found
         break
