@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,6 +25,7 @@ from omnigraph.tables import (
     coverage,
     deleting,
     durability,
+    expecting,
     folding,
     forking,
     indexing,
@@ -41,6 +43,7 @@ from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.counting import note
 from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
 from omnigraph.tables.interface import (
+    ExpectedVersion,
     FoldedRows,
     FoundVersion,
     IndexCoverage,
@@ -166,11 +169,15 @@ class LanceTables(TableStorage):
 
     def table_state(self, handle: SnapshotHandle) -> TableState:
         snapshot = snapshot_of(handle)
-        path = snapshot.place.file(manifest_name(snapshot.pin.version))
-        return TableState(
-            row_count=reading.count_rows(snapshot.dataset),
-            version_metadata=json.dumps({"manifest_path": path.value, "naming_scheme": "V2"}, separators=(",", ":")),
-        )
+        return _state(snapshot.place, snapshot.pin.version, reading.count_rows(snapshot.dataset))
+
+    def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:
+        base, steps = snapshot_of(handle), [staged_of(each) for each in staged]
+        row_count = expecting.rows_after(base, steps[0]) if len(steps) == 1 else None
+        if row_count is None:
+            return None
+        pin = replace(base.pin, version=base.pin.version + 1)
+        return ExpectedVersion(pin=pin, state=_state(base.place, pin.version, row_count))
 
     def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
         return tuple(each.spec for each in self.coverage(handle))
@@ -246,11 +253,6 @@ class LanceTables(TableStorage):
         note("stage_append")
         self._check_writable()
         return staging.stage_append(snapshot_of(handle), rows, session=self._session)
-
-    def stage_insert(self, handle: SnapshotHandle, rows: pa.Table, *, key: str = "id") -> StagedHandle:
-        note("stage_insert")
-        self._check_writable()
-        return staging.stage_insert(snapshot_of(handle), rows, key=key, session=self._session)
 
     def stage_upsert(
         self, handle: SnapshotHandle, rows: pa.Table | pa.RecordBatchReader, *, key: str = "id"
@@ -377,3 +379,8 @@ class LanceTables(TableStorage):
             raise ReadOnlyError(
                 f"{root} was opened for reading.", uri=root, help='Open it with mode="rw" to change it.'
             )
+
+
+def _state(place: Place, version: int, row_count: int) -> TableState:
+    facts = {"manifest_path": place.file(manifest_name(version)).value, "naming_scheme": "V2"}
+    return TableState(row_count=row_count, version_metadata=json.dumps(facts, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""Staged writes of rows: create, append, insert, overwrite. Files are written; no version appears.
+"""Staged writes of rows: create, append, overwrite. Files are written; no version appears.
 
 Each makes one Lance transaction with an id of its own, planned before any commit: recovery looks it up in a table's
 history instead of guessing what a version was. Other staged writes have modules of their own.
@@ -15,13 +15,12 @@ from lance import LanceOperation
 from lance.dataset import Transaction
 from lance.fragment import FragmentMetadata
 
-from omnigraph.errors import InternalError, StorageCondition, StorageError
+from omnigraph.errors import InternalError
 from omnigraph.storage import ObjectKey
 from omnigraph.tables.arrow_schema import is_blob, logical_schema, physical_schema
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import TablePin, WrittenRows
 from omnigraph.tables.opening import Place, Session
-from omnigraph.tables.reading import look_up
 from omnigraph.tables.written import fragments_of, write_files
 
 OPERATION = "omnigraph.operation"
@@ -62,22 +61,6 @@ def stage_append(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *,
     """Rows at the end; several written parts become one Append."""
     fragments = new_fragments(base, rows, session=session)
     return _staged(base, StagedKind.APPEND, LanceOperation.Append(fragments), fragments)
-
-
-def stage_insert(base: LanceSnapshot, rows: pa.Table, *, key: str, session: Session) -> LanceStaged:
-    """Rows at the end, after a look for their keys."""
-    check_keys(rows, key)
-    there = look_up(base.dataset, keys_of(rows, key), key=key, columns=[key])
-    if len(there):
-        names = sorted(map(str, there[key].to_pylist()))
-        raise StorageError(
-            f"{len(there)} of the rows to insert are there already, the first is {names[0]!r}.",
-            condition=StorageCondition.PRECONDITION,
-            uri=base.place.uri,
-            help="Leave them out, or write with mode merge to replace them.",
-            details={"keys": names[:100]},
-        )
-    return stage_append(base, rows, session=session)
 
 
 def stage_overwrite(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session) -> LanceStaged:
