@@ -22,7 +22,10 @@ from recovery_world import SMALL_TAIL, write_until
 from recovery_writes import WRITES
 
 import omnigraph as og
+import omnigraph_storage_local.adapter
+import omnigraph_storage_s3.adapter
 from omnigraph.errors import OmnigraphError
+from omnigraph.plugins import installed_plugins
 from omnigraph.testing.faults import Call, Kill, armed
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.write import fold_policy
@@ -30,6 +33,9 @@ from omnigraph.write import fold_policy
 assert lance
 assert pa
 assert og.Graph
+assert omnigraph_storage_local.adapter
+assert omnigraph_storage_s3.adapter
+assert installed_plugins()
 
 
 def place_of(job: dict[str, Any]) -> GraphPlace:

@@ -69,7 +69,7 @@ class Point:
 
     Attributes:
         which: ``first`` or ``last``, of a failpoint that is reached once for each type.
-        rival: what another handle publishes right before the swap, which is lost to it: ``elsewhere`` or ``same`` types.
+        rival: where another handle publishes first, so that the swap is lost: ``elsewhere``, or to the ``same`` types.
     """
 
     failpoint: str
@@ -87,7 +87,6 @@ class Point:
 
 
 POINTS: Final = (
-    Point(failpoints.RECOVERY_SIDECAR_LIST, Stage.UNANNOUNCED),
     Point(failpoints.LOAD_STAGED, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_POST_NO_EFFECT_PRE_GATE, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE, Stage.UNANNOUNCED),
@@ -128,7 +127,7 @@ OUTSIDE: Final = {
         if name.startswith("init.")
     },
     **{
-        name: "only a recovery comes by: test_recovery_cut_off.py"
+        name: "only who looks for cut-off writes comes by: test_recovery_cut_off.py"
         for name in OF_RECOVERY
         if name not in {each.failpoint for each in POINTS}
     },
