@@ -26,7 +26,7 @@ import omnigraph_storage_local.adapter
 import omnigraph_storage_s3.adapter
 from omnigraph.errors import OmnigraphError
 from omnigraph.plugins import installed_plugins
-from omnigraph.testing.faults import Call, Kill, armed
+from omnigraph.testing.faults import FAILPOINTS_VARIABLE, Call, Kill, arm_from_environment
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.write import fold_policy
 
@@ -60,8 +60,8 @@ def stand_still(name: str) -> None:
 
 
 def open_for_writing(job: dict[str, Any]) -> None:
-    with armed({job["failpoint"]: Kill()} if "failpoint" in job else {}):
-        place_of(job).open().close()
+    arm_from_environment({FAILPOINTS_VARIABLE: job["failpoints"]})
+    place_of(job).open().close()
 
 
 def fork(work: Callable[[dict[str, Any]], None], job: dict[str, Any]) -> int:
@@ -93,10 +93,9 @@ def run(job: dict[str, Any]) -> dict[str, int]:
         case "write":
             return wait(fork(write, job))
         case "open":
-            return wait(fork(open_for_writing, job))
-        case "open_at_once":
-            children = [fork(open_for_writing, job) for _ in range(job["count"])]
-            return {"exit": max(wait(each)["exit"] for each in children)}
+            children = [fork(open_for_writing, job) for _ in range(job.get("count", 1))]
+            ended = {wait(each)["exit"] for each in children}
+            return {"exit": max(ended, key=abs)}
         case "resume":
             os.kill(job["pid"], signal.SIGCONT)
             return wait(job["pid"])

@@ -64,10 +64,15 @@ class OtherProcesses:
         answer = self._send({"do": "write", "end": "kill", **_job(place, write, number, point)})
         assert answer == {"exit": -signal.SIGKILL}, self.printed()
 
-    def kill_in_recovery(self, place: GraphPlace, failpoint: str) -> None:
+    def kill_in_recovery(self, place: GraphPlace, failpoint: str, nth: int) -> None:
         """Let a child open the graph for writing, and be killed at a failpoint of the recovery."""
-        answer = self._send({"do": "open", "failpoint": failpoint, **_of(place)})
+        answer = self._send({"do": "open", "failpoints": f"{failpoint}=kill@{nth}", **_of(place)})
         assert answer == {"exit": -signal.SIGKILL}, self.printed()
+
+    def open(self, place: GraphPlace, failpoint: str) -> None:
+        """Let a child open the graph for writing, and be killed at a failpoint if it comes by."""
+        answer = self._send({"do": "open", "failpoints": f"{failpoint}=kill", **_of(place)})
+        assert answer in ({"exit": -signal.SIGKILL}, {"exit": 0}), self.printed()
 
     def stop_at(self, place: GraphPlace, write: Write, number: int, point: Point) -> StoppedChild:
         """Let a child make a write, and stop it at a point of it."""
@@ -85,9 +90,11 @@ class OtherProcesses:
         outcome: dict[str, Any] = json.loads(Path(child.told).read_text())
         return outcome
 
-    def open_at_once(self, place: GraphPlace, count: int) -> None:
-        """Let so many children open the graph for writing at the same time; none fails."""
-        assert self._send({"do": "open_at_once", "count": count, **_of(place)}) == {"exit": 0}, self.printed()
+    def open_at_once(self, place: GraphPlace, failpoint: str, *, count: int) -> None:
+        """Let so many children open the graph for writing and meet at a failpoint; none fails."""
+        meeting = tempfile.mkdtemp(dir=self._directory.name)
+        job = {"do": "open", "count": count, "failpoints": f"{failpoint}=meet*{count}:{meeting}", **_of(place)}
+        assert self._send(job) == {"exit": 0}, self.printed()
 
     def printed(self) -> str:
         """What the children wrote to stderr."""
