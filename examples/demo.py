@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import signal
 import subprocess
 import sys
 import tempfile
@@ -76,7 +77,7 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Nine promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
+    """Ten promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
     print(f"OmniGraph {omnigraph.__version__}. A film club becomes a graph, in memory, on disk and on an S3 server:")
     print("ministack, a process on this machine.\n")
     with open_places() as places, tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
@@ -92,6 +93,7 @@ def main() -> None:
         show_search(here, places)
         show_changes(here)
         show_lost_race(here, places)
+        show_crash(here, places)
         show_copies(here, places)
         print("\nBelow a graph is storage. Who moves a small object publishes; so all of it rests on a few promises.")
         show_create(places)
@@ -285,6 +287,65 @@ def member_edges(graph: omnigraph.Graph, card: str, snapshot: str | None = None)
     return sum(card in row.values() for rows in tables for row in rows)
 
 
+def show_crash(folder: Path, places: list[Place]) -> None:
+    """What a killed process left is finished or taken back."""
+    chapter(
+        "A writer that is killed loses nothing and leaves nothing half",
+        "A member leaves, and the process that says so is killed: first when some of it is written, then when only\n"
+        "   the commit is missing. The first must be taken back, the second be finished.",
+    )
+    films, card = folder / "films.omni", 1030
+    for failpoint, outcome, is_gone in (
+        ("publish.table_committed", "rolled back", False),
+        ("publish.tables_durable", "rolled forward", True),
+    ):
+        print(f"    killed at {failpoint}: a process that forgets member {card}\n", flush=True)
+        expect(is_killed(folder, str(films), {}, card, failpoint), "the process was not killed")
+        shown = run_omnigraph(folder, 0, "recovery", "list", "films.omni")
+        expect(shown.startswith("cut off") and "mutation to main by bo" in shown, "nobody sees that it was cut off")
+        shown = run_omnigraph(folder, 0, "recovery", "run", "films.omni")
+        expect(shown.startswith(outcome), f"it was not {outcome}")
+        with omnigraph.open(films, mode="r") as graph:
+            cards = {row["card"] for row in graph.table("Member", columns=["card"])}
+            edges = member_edges(graph, str(card))
+        expect((card not in cards, edges == 0) == (is_gone, is_gone), f"{card} is half there: {edges} edges")
+    shown = run_omnigraph(folder, 0, "recovery", "list", "films.omni")
+    expect([line[:8] for line in shown.splitlines()] == ["rolled f", "rolled b"], "the audit tells something else")
+    shown = run_omnigraph(folder, 0, "commit", "list", "films.omni", "--actor", "omnigraph:recovery")
+    expect(shown.rstrip().endswith("  bo"), "the commit is not of who began it")
+    for place in places:
+        if place.writers_are == "processes":
+            uri, options = f"{place.store.root}/search", place.store.options
+            expect(is_killed(folder, uri, options, card, "publish.tables_durable"), "the process was not killed")
+            with omnigraph.open(uri, options=options) as again:
+                kinds = [str(each.kind) for each in again.recoveries.settled()]
+                edges = member_edges(again, str(card))
+            must(
+                (kinds, edges) == (["RolledForward"], 0),
+                place,
+                "killed before its commit; opened again: the commit is made, and nothing is half",
+                f"{kinds}, {edges} edges",
+            )
+
+
+WRITER = """
+import json, sys
+import omnigraph
+from omnigraph.testing.faults import Kill, armed
+
+uri, options, card, failpoint = json.load(sys.stdin)
+with omnigraph.open(uri, actor="bo", options=options) as graph, armed({failpoint: Kill()}):
+    graph.mutate("examples/films/queries.gq", "forget", params={"card": card})
+"""
+
+
+def is_killed(folder: Path, uri: str, options: Mapping[str, object], card: int, failpoint: str) -> bool:
+    """Let another process forget a member and be killed at a failpoint; whether that happened."""
+    job = json.dumps([uri, dict(options), card, failpoint])
+    done = subprocess.run([sys.executable, "-c", WRITER], cwd=folder, input=job, encoding="utf-8", check=False)
+    return done.returncode == -signal.SIGKILL
+
+
 def show_copies(folder: Path, places: list[Place]) -> None:
     """The same graph has the same text everywhere."""
     chapter(
@@ -466,6 +527,7 @@ def show_next() -> None:
             "this graph, to keep; docs/tutorial goes on",
         ),
         (f"{command} lint --schema F.pg --query F.gq", "the same for your files; docs/reference has both languages"),
+        (f"{command} recovery list films.omni", "what killed writers left, and what was done about it"),
         (f"{command} storage check graph.omni", "the same on a place of yours; s3://bucket/graph works too"),
         (f"{command} plugins", "the backends that are installed, and their options"),
         ("docs/how-to/write-a-storage-backend.md", "a backend of your own; the smallest one has six methods"),

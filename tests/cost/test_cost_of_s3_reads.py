@@ -42,7 +42,9 @@ def wide(_wide: CountedPlace, monkeypatch: pytest.MonkeyPatch) -> CountedPlace:
 def test_a_cold_open_of_fifty_types_is_within_six_requests(wide: CountedPlace, mode: Any):
     spent = wide.spent(lambda: wide.open(mode).close())
     assert spent.total <= OPEN_BUDGET, str(spent)
-    assert spent.by_part == {"manifest": {"LIST": 1, "GET": 2}, "schema": {"GET": 1}}, str(spent)
+    # Opening for writing looks for writes that were cut off.
+    looked = {"sidecar": {"LIST": 1}} if mode == "rw" else {}
+    assert spent.by_part == {"manifest": {"LIST": 1, "GET": 2}, "schema": {"GET": 1}} | looked, str(spent)
 
 
 @pytest.mark.parametrize("mode", ["r", "rw"])

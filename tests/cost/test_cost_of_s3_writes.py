@@ -27,10 +27,10 @@ EDGE_BUDGET = 20
 
 SMALL_WRITE = {
     "tables": {"PUT": 2, "LIST": 1, "PUT?": 1},
-    "sidecar": {"PUT": 1, "DELETE": 1},
+    "sidecar": {"LIST": 1, "PUT": 1, "DELETE": 1},
     "manifest": {"PUT": 2, "PUT?": 1},
 }
-"""Rows, transaction and version of the table; the sidecar; the same three of the manifest."""
+"""Rows, transaction and version of the table; a look for sidecars and the own one; the same three of the manifest."""
 
 
 def person(number: int) -> dict[str, Any]:

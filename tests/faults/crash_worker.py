@@ -84,7 +84,7 @@ def load_every_module() -> None:
 
 
 def stumble(job: dict[str, Any]) -> None:
-    """Load once in trouble and, if that failed, once more without, through the same handle."""
+    """Load once in trouble and, if nothing came of it, once more without."""
     ((mode, records),) = job["loads"]
     outcome: dict[str, Any] = {}
     load_every_module()
@@ -102,7 +102,9 @@ def stumble(job: dict[str, Any]) -> None:
         with og.open(job["root"], mode="r") as reader:
             outcome["is_new"] = len(reader.commits.list()) > before
     with og.open(job["root"]) as again:
-        if not outcome["is_new"]:
+        # Opening for writing finishes or discards what was left.
+        outcome["is_there"] = len(again.commits.list()) > before
+        if not outcome["is_there"]:
             again.load(records, mode)
     with open(job["acknowledged"], "w") as told:
         json.dump(outcome, told)

@@ -16,13 +16,18 @@ from workers import Ended, Worker
 
 import omnigraph as og
 from omnigraph.errors import AlreadyExistsError, NotFoundError
-from omnigraph.failpoints import FAILPOINTS, INIT_AFTER_GENESIS
+from omnigraph.failpoints import FAILPOINTS, INIT_AFTER_GENESIS, PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
 from omnigraph.testing.faults import recorded
 from omnigraph.testing.graph_contract.clauses import SCHEMA, STORY, holds, model_of
 from omnigraph.testing.invariants import assert_graph_is_whole
 
 INIT_POINTS = [name for name in FAILPOINTS if name.startswith("init.")]
-LOAD_POINTS = [name for name in FAILPOINTS if name.startswith(("load.", "publish."))]
+LOAD_POINTS = [
+    name
+    for name in FAILPOINTS
+    # The other one is reached only where a race is lost.
+    if name.startswith(("load.", "publish.")) and name != PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
+]
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +73,7 @@ def test_a_load_that_is_killed_at_any_failpoint_leaves_the_old_state_or_the_new_
     worker: Worker, made: list[Path], tmp_path: Path, number: int
 ):
     counts = reached_by(number, made, tmp_path)
-    assert set(counts) == set(LOAD_POINTS)
+    assert {name for name in counts if not name.startswith("recovery.")} == set(LOAD_POINTS)
     for name, count in counts.items():
         for nth in range(1, count + 1):
             root = shutil.copytree(made[number], tmp_path / f"{name}-{nth}")
@@ -86,11 +91,11 @@ def check_after_kill(root: Path, number: int, ended: Ended, what: str) -> None:
         is_new = holds(graph, new)
         assert is_new or holds(graph, old), what
         assert is_new == (len(graph.commits.list()) == number + 2), what
-        assert_graph_is_whole(graph, is_settled=False)
+        assert_graph_is_whole(graph)
         # An append of what is there already would be refused, and rightly so.
         graph.load(records, "merge" if is_new and mode == "append" else mode)
         assert holds(graph, new), what
-        assert_graph_is_whole(graph, is_settled=False)
+        assert_graph_is_whole(graph)
 
 
 @pytest.mark.parametrize("name", INIT_POINTS)
@@ -101,7 +106,7 @@ def test_an_init_that_is_killed_leaves_a_graph_or_none(worker: Worker, tmp_path:
     assert ended.acknowledged == ()
     if name == INIT_AFTER_GENESIS:
         with og.open(root) as graph:
-            assert_graph_is_whole(graph, is_settled=False)
+            assert_graph_is_whole(graph)
     else:
         with pytest.raises(NotFoundError):
             og.open(root)
@@ -111,7 +116,7 @@ def test_an_init_that_is_killed_leaves_a_graph_or_none(worker: Worker, tmp_path:
     with og.open(root) as graph:
         graph.load(STORY[0][1], "append")
         assert holds(graph, model_of(STORY[0]))
-        assert_graph_is_whole(graph, is_settled=False)
+        assert_graph_is_whole(graph)
 
 
 def test_an_init_that_is_repeated_after_each_kill_succeeds_in_the_end(worker: Worker, tmp_path: Path):
@@ -138,4 +143,4 @@ def test_a_graph_that_was_killed_again_and_again_still_takes_writes(worker: Work
     assert ended.exit_code == 0, ended.printed
     with og.open(root) as graph:
         assert holds(graph, model_of(*STORY))
-        assert_graph_is_whole(graph, is_settled=False)
+        assert_graph_is_whole(graph)

@@ -87,7 +87,7 @@ def load(graph: og.Graph, code: str) -> OmnigraphError | None:
 
 def test_the_graph_is_whole_after_all_of_that(places: Places):
     with places.direct.open() as graph:
-        assert_graph_is_whole(graph, is_settled=False)
+        assert_graph_is_whole(graph)
         films = [film(row["code"], row["title"], row["genre"]) for row in graph.table("Film")]
         rest = [record for record in SEED if record.get("type") != "Film"]
         assert holds(graph, model_of(("append", [*films, *rest])))

@@ -40,7 +40,7 @@ import omnigraph
 from omnigraph import Commit, LoadResult, MaintenanceStats, MutationResult, Result, errors, testing
 from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
-from omnigraph.graph import Commits, Graph
+from omnigraph.graph import Commits, Graph, Recoveries
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
@@ -438,15 +438,16 @@ def called(name: str, function: Any) -> str:
 
 
 def test_every_function_and_method_is_documented_with_its_exact_arguments():
-    functions = [called(name, getattr(omnigraph, name)) for name in ("init", "open", "explain")]
+    functions = [called(name, getattr(omnigraph, name)) for name in ("init", "open", "discard_sidecar", "explain")]
     assert documented_calls("Functions") == functions
     assert documented_calls("`aio`") == [called(name, getattr(omnigraph.aio, name)) for name in ("init", "open")]
     methods = [called(name, each) for name, each in inspect.getmembers(Graph, inspect.isfunction) if name[0] != "_"]
     properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
     page = " ".join((DOCS / "reference" / "python.md").read_text("utf-8").split())
-    for name, function in inspect.getmembers(Commits, inspect.isfunction):
-        assert name.startswith("_") or f"`g.commits.{called(name, function)}`" in page
+    for attribute, owner in (("commits", Commits), ("recoveries", Recoveries)):
+        for name, function in inspect.getmembers(owner, inspect.isfunction):
+            assert name.startswith("_") or f"`g.{attribute}.{called(name, function)}`" in page
 
 
 @pytest.mark.parametrize("shape", [LoadResult, MaintenanceStats, MutationResult, Commit])

@@ -47,7 +47,7 @@ ALLOWED = {
     "merge_existing_index_segments": {"indexing.py": 1},
     "create_branch": {"forking.py": 1},
     "dataset.branches": {"forking.py": 1},
-    "LanceDataset.commit": {"committing.py": 4, "log.py": 2, "probe.py": 1},
+    "LanceDataset.commit": {"committing.py": 4, "log.py": 2, "probe.py": 1, "recovering.py": 1},
     "LanceDataset.drop": {"probe.py": 1},
 }
 

@@ -204,6 +204,9 @@ def test_a_branch_that_is_not_there_is_not_found(graph: Path, verb: list[str]) -
         ["export", "g.omni"],
         ["commit", "list", "g.omni"],
         ["commit", "show", "g.omni", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
+        ["recovery", "list", "g.omni"],
+        ["recovery", "run", "g.omni"],
+        ["recovery", "discard", "g.omni", "01ARZ3NDEKTSV4RRFFQ69G5FAV"],
         ["load", "g.omni", "--data", "first.jsonl", "--mode", "append"],
     ],
     ids=" ".join,
@@ -278,7 +281,7 @@ def test_one_commit_is_shown_with_all_its_facts(graph: Path) -> None:
     }  # fmt: skip
     assert "none, it is the first" in run("commit", "show", "g.omni", made).stdout
     found = document("commit", "show", "g.omni", first)
-    assert (found["commit"]["id"], found["commit"]["actor"]) == (first, "ann")
+    assert (found["commit"]["id"], found["commit"]["actor"], found["recoveries"]) == (first, "ann", [])
 
 
 def test_a_commit_that_is_not_there_is_not_found(graph: Path) -> None:

@@ -63,8 +63,11 @@ def test_an_init_a_load_and_a_mutation_reach_every_failpoint_in_the_order_of_the
         graph.mutate('query forget() { delete Person where name = "bob" }')
         graph.mutate('query forget() { delete Person where name = "ann" }')
         by_verb["mutate"] = reached.copy()
-    registry = list(FAILPOINTS)
-    assert {name for names in by_verb.values() for name in names} == set(registry)
+    registry = [name for name in FAILPOINTS if not name.startswith("recovery.")]
+    # Those of recovery are reached where something was cut off, and one only where a race is lost.
+    by_verb = {verb: [name for name in names if name in registry] for verb, names in by_verb.items()}
+    found = {name for names in by_verb.values() for name in names}
+    assert found == {*registry} - {failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION}
     for names in (by_verb["init"], by_verb["load"]):
         order = [registry.index(name) for name in dict.fromkeys(names)]
         assert order == sorted(order)

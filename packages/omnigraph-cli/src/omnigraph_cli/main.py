@@ -35,6 +35,7 @@ Examples:
   omnigraph mutate films.omni retag --query examples/films/queries.gq \\
       --params '{"code": "SF-001", "tags": ["space", "slow"]}' --as ann
   omnigraph commit list films.omni
+  omnigraph recovery list films.omni
   omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq
   omnigraph explain --schema library.pg --query loans.gq --name at_home
@@ -93,6 +94,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         "mutate": "omnigraph_cli.commands.mutate:mutate",
         "plugins": "omnigraph_cli.commands.plugins:plugins",
         "query": "omnigraph_cli.commands.query:query",
+        "recovery": "omnigraph_cli.commands.recovery:recovery",
         "schema": "omnigraph_cli.commands.schema:schema",
         "snapshot": "omnigraph_cli.commands.snapshot:snapshot",
         "storage": "omnigraph_cli.commands.storage:storage",

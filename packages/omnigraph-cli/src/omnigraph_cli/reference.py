@@ -53,6 +53,7 @@ _LOAD: Final = ("load", "library.omni", "--data", "books.jsonl", "--mode", "appe
 _WRONG_LOAD: Final = ("load", "library.omni", "--data", "wrong.jsonl", "--mode", "append", "--json")
 _SNAPSHOT: Final = ("snapshot", "library.omni", "--json")
 _COMMITS: Final = ("commit", "list", "library.omni", "--json")
+_RECOVERIES: Final = ("recovery", "list", "library.omni", "--json")
 _EXPLAIN: Final = ("explain", "--schema", "library.pg", "--query", "loans.gq", "--name", "titles", "--json")
 _QUERY: Final = ("query", "library.omni", "titles", "--query", "loans.gq", "--params", '{"least": 4.0}', "--json")
 _RATE: Final = "query rate($isbn: String, $score: F32) { update Book set { score: $score } where isbn = $isbn }"
@@ -183,7 +184,23 @@ def _json_results() -> Iterator[str]:
         "of that table, or null for its main line.",
     )
     yield _example(
-        "Commits", _COMMITS, "Newest first. `omnigraph commit show` prints `uri` and one of them as `commit`."
+        "Commits",
+        _COMMITS,
+        "Newest first. `omnigraph commit show` prints `uri`, one of them as `commit`, and `recoveries`: what was done\n"
+        "about its write if that was cut off, as below.",
+    )
+    yield _example(
+        "Recoveries",
+        _RECOVERIES,
+        "Writes that were cut off; mostly there are none. Each of `pending` has `operation_id`, `state` (`cut_off`,\n"
+        "`unknown`, `under_way` or `refused`), `writer_kind`, `branch`, `actor` and `graph_commit_id`, which is the\n"
+        "commit that it is to make; one that is `refused` has a `reason` instead. Each of `recoveries` has\n"
+        "`recovery_kind` (`RolledForward`, `RolledBack` or `OrphanedBranchDiscarded`), `operation_id`,\n"
+        "`graph_commit_id`, `writer_kind`, `branch`, `recovery_for_actor`, who had begun the write, `actor`, which is\n"
+        "`omnigraph:recovery`, `created_at`, and `tables`, each with what was `found` and the versions before and\n"
+        "after. `omnigraph recovery run` prints the same, of what it settled and what is left; `omnigraph recovery\n"
+        "discard` prints `uri`, `operation_id`, `reason` and `moved_to`. See\n"
+        "[recover from a crash](../how-to/recover-from-a-crash.md).",
     )
     yield _example(
         "The answer to a query",

@@ -15,20 +15,24 @@ if TYPE_CHECKING:
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
-    from omnigraph.graph import Graph, init, open
+    from omnigraph.graph import Graph, discard_sidecar, init, open
     from omnigraph.history.commits import Commit
+    from omnigraph.history.recoveries import Recovery
     from omnigraph.history.snapshot import Snapshot
     from omnigraph.plan.compiler import explain_query as explain
     from omnigraph.write.bulk import BulkReceipt, BulkTicket
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.mutate import MutationResult
+    from omnigraph.write.recovery.discarding import DiscardedSidecar
+    from omnigraph.write.recovery.listing import PendingWrite
 
 __version__ = "0.1.0"
 __all__ = [
     "BulkReceipt",
     "BulkTicket",
     "Commit",
+    "DiscardedSidecar",
     "Explanation",
     "Graph",
     "GraphStats",
@@ -37,11 +41,14 @@ __all__ = [
     "LoadResult",
     "MaintenanceStats",
     "MutationResult",
+    "PendingWrite",
     "QueryBudget",
+    "Recovery",
     "Result",
     "Snapshot",
     "__version__",
     "aio",
+    "discard_sidecar",
     "explain",
     "init",
     "open",
@@ -51,6 +58,7 @@ _HOME = {
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Commit": ("omnigraph.history.commits", "Commit"),
+    "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
     "Graph": ("omnigraph.graph", "Graph"),
     "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
@@ -59,9 +67,12 @@ _HOME = {
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
     "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),
     "MutationResult": ("omnigraph.write.mutate", "MutationResult"),
+    "PendingWrite": ("omnigraph.write.recovery.listing", "PendingWrite"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
+    "Recovery": ("omnigraph.history.recoveries", "Recovery"),
     "Result": ("omnigraph.engine.result", "Result"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
+    "discard_sidecar": ("omnigraph.graph", "discard_sidecar"),
     "explain": ("omnigraph.plan.compiler", "explain_query"),
     "init": ("omnigraph.graph", "init"),
     "open": ("omnigraph.graph", "open"),

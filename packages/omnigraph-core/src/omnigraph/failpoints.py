@@ -46,11 +46,11 @@ PUBLISH_TABLE_COMMITTED: Final = _point("publish.table_committed", "after each t
 PUBLISH_TABLES_DURABLE: Final = _point("publish.tables_durable", "every table is committed and synced")
 PUBLISH_BEFORE_COMMIT: Final = _point("publish.before_commit", "right before the compare-and-swap")
 PUBLISH_AFTER_COMMIT: Final = _point("publish.after_commit", "the swap is made, not yet synced")
-PUBLISH_LOAD_STATE: Final = _point(
-    "publish.load_state_retryable_contention", "a swap was lost, the newest log is about to be read"
-)
 PUBLISH_ACKNOWLEDGED: Final = _point("publish.acknowledged", "the commit is durable, the sidecar still lies there")
 PUBLISH_SIDECAR_DELETED: Final = _point("publish.sidecar_deleted", "the end of a publish")
+PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION: Final = _point(
+    "publish.load_state_retryable_contention", "a swap was lost, the newest log is about to be read"
+)
 RECOVERY_SIDECAR_WRITE: Final = _point("recovery.sidecar_write", "right before the sidecar is written")
 RECOVERY_SIDECAR_DELETE: Final = _point("recovery.sidecar_delete", "right before a sidecar is removed")
 RECOVERY_SIDECAR_LIST: Final = _point("recovery.sidecar_list", "right before sidecars are listed")
@@ -63,11 +63,11 @@ RECOVERY_POST_LIST_PRE_GATES: Final = _point(
 RECOVERY_BEFORE_ROLL_FORWARD_PUBLISH: Final = _point(
     "recovery.before_roll_forward_publish", "a plan is found complete and not yet published"
 )
-RECOVERY_POST_TABLE_RESTORE: Final = _point(
+RECOVERY_POST_TABLE_RESTORE_PRE_PUBLISH: Final = _point(
     "recovery.post_table_restore_pre_publish", "after each table whose newest version was put right"
 )
 RECOVERY_RECORD_AUDIT: Final = _point("recovery.record_audit", "a sidecar is settled and not yet audited")
-RECOVERY_ORPHAN_DISCARD: Final = _point(
+RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND: Final = _point(
     "recovery.orphan_discard_audit_append", "a sidecar of a branch that is gone is about to be audited"
 )
 

@@ -28,7 +28,12 @@ SCHEMA = "node Film { code: String @key  title: String? @index }\nedge Cites: Fi
 CODES = "query codes() { match { $f: Film } return { $f.code } order { $f.code } }"
 Write = Callable[[aio.AsyncGraph], Awaitable[Any]]
 INSERT = 'query add() { insert Film { code: "f2" } insert Film { code: "f3" } }'
-PUBLISH_POINTS = [name for name in failpoints.FAILPOINTS if name.startswith("publish.")]
+PUBLISH_POINTS = [
+    name
+    for name in failpoints.FAILPOINTS
+    # The other one is reached only where a race is lost.
+    if name.startswith("publish.") and name != failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
+]
 ANNOUNCED = PUBLISH_POINTS[PUBLISH_POINTS.index(failpoints.PUBLISH_SIDECAR_WRITTEN) :]
 LOAD: Write = lambda g: g.load(films("f2", "f3"), "append")  # noqa: E731
 MUTATE: Write = lambda g: g.mutate(INSERT)  # noqa: E731

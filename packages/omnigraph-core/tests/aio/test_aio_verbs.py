@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph import aio
 from omnigraph.errors import ClosedError, InvalidInputError, NotFoundError, ReadOnlyError
-from omnigraph.graph import Commits, Graph, Schema
+from omnigraph.graph import Commits, Graph, Recoveries, Schema
 from omnigraph.graph import init as init_graph
 from omnigraph.graph import open as open_graph
 from omnigraph.write.maintenance import Maintenance
@@ -27,6 +27,7 @@ COUNTERPARTS = [
     (Graph, aio.AsyncGraph),
     (Commits, aio.AsyncCommits),
     (Maintenance, aio.AsyncMaintenance),
+    (Recoveries, aio.AsyncRecoveries),
     (Schema, aio.AsyncSchema),
 ]
 
@@ -98,6 +99,7 @@ def test_what_is_done_here_is_what_is_done_there():
             assert (await g.schema.text(), await g.schema.digest()) == (SCHEMA, blocking.schema.digest)
             assert (await g.maintain.ensure_indices()).commit is not None
             assert (await g.stats()).reads.queries == 1
+            assert await g.recoveries.list() == await g.recoveries.pending() == await g.recoveries.settled() == []
             ticket = await g.bulk(["Film"])
             receipt = ticket.write("Film", blocking.table("Film").to_arrow().drop(["id"]).slice(0, 1))
             assert (await g.bulk_publish([receipt], "merge")).total == 1

@@ -136,7 +136,7 @@ def test_a_lock_of_a_handle_that_a_thread_of_the_parent_holds_holds_up_no_child(
     run("""
 from omnigraph.write.gates import gates_of
 g = og.init("memory://held", schema=SCHEMA)
-room = gates_of(g.uri)
+room = gates_of(g._repository.adapter)
 held = room.hold(exclusive=["a"])
 held.__enter__()
 with g._lifetime._lock, g._repository._lock, g._reader._lock, g._reader.memory._lock, room._changed:
@@ -181,7 +181,7 @@ def hold(locks):
 def progress(told):
     if told.phase == "checking" and os.getpid() == parent:
         # As if other threads were just about to do the same.
-        locks = [g._lifetime._lock, g._repository.heart._lock, gates_of(g.uri)._changed]
+        locks = [g._lifetime._lock, g._repository.heart._lock, gates_of(g._repository.adapter)._changed]
         holder = threading.Thread(target=hold, args=(locks,))
         holder.start()
         are_held.wait()

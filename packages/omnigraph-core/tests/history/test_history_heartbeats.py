@@ -10,6 +10,7 @@ import time
 from omnigraph.history.heartbeats import HEARTBEAT_PREFIX, Heart, Observer, heartbeat_key
 from omnigraph.storage import StorageAdapter, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
+from omnigraph.testing.faults import CountingAdapter
 
 BEAT = 0.01
 
@@ -106,36 +107,64 @@ class Clock:
 
 def test_a_writer_is_dead_when_its_heartbeat_stays_the_same_for_long_enough():
     adapter, clock = new_adapter(), Clock()
-    observer = Observer(adapter, dead_after_seconds=20, now=clock)
+    observer = Observer(adapter, patience=20, now=clock)
     key = heartbeat_key(adapter, "w1")
     adapter.write(key, b"beat 1")
-    assert not observer.is_dead("w1")
-    clock.seconds = 19
-    assert not observer.is_dead("w1")
+    assert observer.is_alive("op", "w1") is None
+    clock.seconds = 1
+    assert observer.is_alive("op", "w1") is None
+    clock.seconds = 20
+    assert observer.is_alive("op", "w1") is None
     adapter.write(key, b"beat 2")
-    clock.seconds = 21
-    assert not observer.is_dead("w1")
-    clock.seconds = 40
-    assert not observer.is_dead("w1")
+    clock.seconds = 22
+    assert observer.is_alive("op", "w1") is True
     clock.seconds = 41
-    assert observer.is_dead("w1")
+    assert observer.is_alive("op", "w1") is None
+    clock.seconds = 42
+    assert observer.is_alive("op", "w1") is False
 
 
 def test_a_writer_without_a_heartbeat_is_given_the_same_time():
     adapter, clock = new_adapter(), Clock()
-    observer = Observer(adapter, dead_after_seconds=20, now=clock)
-    assert not observer.is_dead("w2")
+    observer = Observer(adapter, patience=20, now=clock)
+    assert observer.is_alive("op", "w2") is None
+    clock.seconds = 1
+    assert observer.is_alive("op", "w2") is None
     clock.seconds = 20
-    assert observer.is_dead("w2")
+    assert observer.is_alive("op", "w2") is None
+    clock.seconds = 21
+    assert observer.is_alive("op", "w2") is False
 
 
 def test_a_writer_that_shows_itself_again_is_not_dead():
     adapter, clock = new_adapter(), Clock()
-    observer = Observer(adapter, dead_after_seconds=20, now=clock)
-    observer.is_dead("w3")
+    observer = Observer(adapter, patience=20, now=clock)
+    observer.is_alive("op", "w3")
+    clock.seconds = 2
+    observer.is_alive("op", "w3")
     clock.seconds = 25
     adapter.write(heartbeat_key(adapter, "w3"), b"beat 1")
-    assert not observer.is_dead("w3")
+    assert observer.is_alive("op", "w3") is True
+
+
+def test_looks_cost_one_request_a_second_and_the_first_costs_none():
+    adapter, clock = CountingAdapter(new_adapter()), Clock()
+    observer = Observer(adapter, patience=20, now=clock)
+    for tenth in range(30):
+        clock.seconds = tenth / 10
+        observer.is_alive("op", "w4")
+    assert adapter.calls == {"read": 2}
+
+
+def test_of_operations_that_are_over_nothing_is_kept():
+    adapter, clock = new_adapter(), Clock()
+    observer = Observer(adapter, patience=20, now=clock)
+    for seconds in (0, 1):
+        clock.seconds = seconds
+        assert observer.is_alive("op", "w5") is None
+    observer.keep({"another"})
+    clock.seconds = 30
+    assert observer.is_alive("op", "w5") is None
 
 
 def test_a_process_without_room_for_a_thread_writes_without_a_heartbeat(monkeypatch):

@@ -136,8 +136,8 @@ def test_the_newest_version_of_a_line_is_known_without_moving_the_handle(tables,
     first = create(rows(a=1))
     second = tables.commit_exact(first, [tables.stage_append(first, rows(b=2))])
     forked = tables.fork(first, "b1")
-    assert tables.newest_version(first) == tables.newest_version(second) == second.pin.version
-    assert tables.newest_version(forked) == forked.pin.version
+    assert tables.newest(first.pin).version == tables.newest(second.pin).version == second.pin.version
+    assert tables.newest(forked.pin).version == forked.pin.version
     assert contents(first) == {"a": 1}
 
 

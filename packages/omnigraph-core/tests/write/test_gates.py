@@ -10,6 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from omnigraph.storage import parse_uri
+from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.write.gates import SCHEMA_GATE, GateRoom, gates_of, type_gate
 
 
@@ -149,21 +151,25 @@ def test_at_most_one_is_inside_under_load():
 
 
 def test_all_handles_of_a_graph_share_its_gates():
-    first = gates_of("memory://a")
-    assert gates_of("memory://a") is first
-    assert gates_of("memory://b") is not first
+    first, same, other = (MemoryAdapter(parse_uri(f"memory://gates/{each}")) for each in "aab")
+    room = gates_of(first)
+    assert gates_of(same) is room
+    assert gates_of(other) is not room
     assert len({type_gate(branch, key) for branch in ("main", "dev") for key in ("node:A", "edge:A")}) == 4
 
 
 FORKING = """
 import os
+from omnigraph.storage import parse_uri
+from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.write.gates import gates_of
 
-room = gates_of("memory://forked")
+adapter = MemoryAdapter(parse_uri("memory://gates/forked"))
+room = gates_of(adapter)
 with room.hold(exclusive=["a"]):
     child = os.fork()
     if child == 0:
-        own = gates_of("memory://forked")
+        own = gates_of(adapter)
         with own.hold(exclusive=["a"], seconds=0) as is_open:
             os._exit(0 if own is not room and is_open else 1)
     assert os.waitpid(child, 0)[1] == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 
 import pytest
-from publish_world import PERSON, appending, ids_at, new_graph, write
+from publish_world import LIBRARY, PERSON, appending, ids_at, new_adapter, new_graph, write
 
 import omnigraph as og
 from omnigraph import failpoints
@@ -76,7 +76,20 @@ def test_opening_for_writing_trusts_the_verdict_of_init(opened):
     with count_table_calls() as counts:
         open_repository(uri, mode="rw")
     assert counts == {"log.open": 1, "log.read": 1}
-    assert opened[0].calls == {"read": 1}
+    # The schema, and a look for writes that were cut off.
+    assert opened[0].calls == {"read": 1, "list_dir": 1}
+
+
+def test_opening_for_writing_finishes_an_init_that_was_cut_off_after_it_made_the_graph(opened):
+    with armed({failpoints.INIT_AFTER_GENESIS: Raise(KeyboardInterrupt())}), pytest.raises(KeyboardInterrupt):
+        new_graph(adapter := new_adapter())
+    claim, copy = adapter.key("__init_claim.json"), adapter.key("_schema.pg")
+    assert adapter.exists(claim)
+    open_repository(str(adapter.root), mode="r")
+    assert adapter.exists(claim)
+    open_repository(str(adapter.root), mode="rw")
+    assert not adapter.exists(claim)
+    assert adapter.read(copy).decode() == LIBRARY
 
 
 @pytest.mark.parametrize(("mode", "is_verified"), [("rw", True), ("r", False)])

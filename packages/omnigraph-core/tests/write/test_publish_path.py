@@ -26,6 +26,7 @@ from publish_world import (
 from omnigraph import failpoints
 from omnigraph.errors import InternalError
 from omnigraph.history.log import open_manifest
+from omnigraph.history.whereabouts import whereabouts
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.faults import Call, armed, recorded
 from omnigraph.write.deadlines import Deadline
@@ -58,6 +59,7 @@ def test_the_steps_come_in_the_order_that_recovery_relies_on():
         write(repository, {PERSON: appending("ann"), SAW: appending("e1")})
     assert reached == [
         failpoints.PUBLISH_BEFORE_SIDECAR,
+        failpoints.RECOVERY_SIDECAR_WRITE,
         failpoints.PUBLISH_SIDECAR_WRITTEN,
         failpoints.PUBLISH_TABLE_COMMITTED,
         failpoints.PUBLISH_TABLE_COMMITTED,
@@ -65,6 +67,7 @@ def test_the_steps_come_in_the_order_that_recovery_relies_on():
         failpoints.PUBLISH_BEFORE_COMMIT,
         failpoints.PUBLISH_AFTER_COMMIT,
         failpoints.PUBLISH_ACKNOWLEDGED,
+        failpoints.RECOVERY_SIDECAR_DELETE,
         failpoints.PUBLISH_SIDECAR_DELETED,
     ]
 
@@ -86,12 +89,14 @@ def test_the_sidecar_lies_there_from_before_the_first_table_moves_until_after_th
         publish(repository, started, Deadline())
     assert seen == {
         failpoints.PUBLISH_BEFORE_SIDECAR: (0, 0, False),
+        failpoints.RECOVERY_SIDECAR_WRITE: (0, 0, False),
         failpoints.PUBLISH_SIDECAR_WRITTEN: (1, 0, False),
         failpoints.PUBLISH_TABLE_COMMITTED: (1, 1, False),
         failpoints.PUBLISH_TABLES_DURABLE: (1, 1, False),
         failpoints.PUBLISH_BEFORE_COMMIT: (1, 1, False),
         failpoints.PUBLISH_AFTER_COMMIT: (1, 1, True),
         failpoints.PUBLISH_ACKNOWLEDGED: (1, 1, True),
+        failpoints.RECOVERY_SIDECAR_DELETE: (1, 1, True),
         failpoints.PUBLISH_SIDECAR_DELETED: (0, 1, True),
     }
 
@@ -129,7 +134,9 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
     assert json.loads(found[0]) == {
         "schema_version": 1,
         "operation_id": started.operation_id,
+        "graph": repository.snapshot(log).schema.ir.domain,
         "writer_kind": "load",
+        "writer": {"id": repository.heart.writer, **whereabouts().to_dict()},
         "branch": {"name": "main", "physical": None, "incarnation": "main"},
         "base_manifest_version": 2,
         "commit": {
@@ -150,7 +157,6 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
             "if_commit": None,
         },
         "tables": [effect(SAW, 1, 0), effect(PERSON, 2, 1)],
-        "writer_id": repository.heart.writer,
     }
 
 

@@ -321,7 +321,7 @@ def test_a_branch_made_anew_is_not_the_branch_of_the_plan():
     with pytest.raises(BranchReplacedError) as caught:
         lose_on_branch(repository, started, lambda: point_branch(repository, "b1", "i2"))
     assert (caught.value.branch, caught.value.expected, caught.value.actual) == ("dev", "i1", "i2")
-    assert sidecars(repository) == []
+    assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [True]
 
 
 def test_a_branch_that_was_deleted_is_told():
@@ -332,19 +332,19 @@ def test_a_branch_that_was_deleted_is_told():
         lose_on_branch(
             repository, started, lambda: repository.adapter.delete(repository.adapter.key("_refs/branches/dev.json"))
         )
-    assert sidecars(repository) == []
+    assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [True]
 
 
 # ── the deadline ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_write_gives_up_at_its_deadline_and_leaves_nothing():
+def test_a_write_gives_up_at_its_deadline_and_nobody_finishes_it():
     repository = new_graph()
     started = plan(repository, repository.newest(), {PERSON: appending("ann")})
     with swaps(lambda: write_elsewhere(repository, {FILM: appending("x")})), pytest.raises(ContentionError) as caught:
         publish(repository, started, Deadline(seconds=0))
     assert (caught.value.branch, caught.value.attempts, caught.value.deadline_seconds) == ("main", 1, 0)
-    assert sidecars(repository) == []
+    assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [True]
     assert ids_now(repository, PERSON) == []
     write(repository, {PERSON: appending("bob")})
     assert ids_now(repository, PERSON) == ["bob"]

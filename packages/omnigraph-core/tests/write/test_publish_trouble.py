@@ -183,6 +183,13 @@ def test_a_look_that_nobody_answers_leaves_the_outcome_unknown(monkeypatch):
 # ── what certainly did not happen ────────────────────────────────────────────────────────────────────────────────
 
 
+def left_withdrawn(repository: Repository) -> list[str]:
+    """The operations whose plans were given up after a table moved; nobody may finish them."""
+    kept = sidecars(repository)
+    assert all(each.endswith(".withdrawn.json") for each in kept), kept
+    return kept
+
+
 def test_a_version_that_cannot_be_written_is_a_failure_and_no_doubt():
     repository = new_graph()
 
@@ -193,7 +200,7 @@ def test_a_version_that_cannot_be_written_is_a_failure_and_no_doubt():
         write(repository, {PERSON: appending("ann")})
     assert caught.value is FULL
     assert asked.asked == 0
-    assert sidecars(repository) == []
+    assert len(left_withdrawn(repository)) == 1
     check_went_on(repository, persons=[])
 
 
@@ -204,7 +211,7 @@ def test_a_swap_that_the_system_refused_is_a_failure_and_no_doubt(pauses):
     assert caught.value is FULL
     assert asked.asked == 1
     assert pauses == []
-    assert sidecars(repository) == []
+    assert len(left_withdrawn(repository)) == 1
     check_went_on(repository, persons=[])
 
 
@@ -225,11 +232,11 @@ def failing_commits(repository: Repository, *, nth: int) -> Iterator[None]:
     """The nth commit of a table fails."""
     genuine, count = repository.tables.commit_exact, [0]
 
-    def commit_exact(*arguments):
+    def commit_exact(*arguments, **keywords):
         count[0] += 1
         if count[0] == nth:
             raise FULL
-        return genuine(*arguments)
+        return genuine(*arguments, **keywords)
 
     with standing_in(repository.tables, "commit_exact", commit_exact):
         yield
@@ -242,8 +249,8 @@ def test_a_table_that_cannot_be_committed_leaves_nothing_visible(nth):
     with failing_commits(repository, nth=nth), pytest.raises(StorageError) as caught:
         write(repository, {PERSON: appending("bob"), SAW: appending("e1")})
     assert caught.value is FULL
-    # A recovery that found it could make the write happen after its caller was told that it failed.
-    assert sidecars(repository) == []
+    # A recovery that found the plan as it was could make the write happen after its caller was told that it failed.
+    assert len(left_withdrawn(repository)) == 1
     assert ids_now(repository, SAW) == []
     check_went_on(repository, persons=["ann"])
 
@@ -281,8 +288,23 @@ def test_a_sidecar_that_cannot_be_removed_is_a_warning(caplog):
     check_went_on(repository, persons=["ann"])
 
 
+IMMOVABLE = [
+    Fault(verb="rename", error=OSError(5, "I/O"), name_contains="__recovery"),
+    Fault(verb="delete", error=OSError(5, "I/O"), name_contains="__recovery"),
+]
+
+
+def test_a_failed_write_whose_plan_cannot_be_renamed_takes_it_away():
+    sound, repository = graph_with(IMMOVABLE[0])
+    with failing_commits(repository, nth=1), pytest.raises(StorageError) as caught:
+        write(repository, {PERSON: appending("ann")})
+    assert caught.value is FULL
+    assert sidecars(sound) == []
+    check_went_on(repository, persons=[])
+
+
 def test_a_failed_write_that_cannot_be_withdrawn_may_still_happen():
-    sound, repository = graph_with(Fault(verb="delete", error=OSError(5, "I/O"), name_contains="__recovery"))
+    sound, repository = graph_with(*IMMOVABLE)
     with failing_commits(repository, nth=1), pytest.raises(OutcomeUnknownError) as caught:
         write(repository, {PERSON: appending("ann")})
     assert caught.value.__cause__ is FULL
@@ -291,7 +313,7 @@ def test_a_failed_write_that_cannot_be_withdrawn_may_still_happen():
 
 
 def test_a_deadline_that_cannot_be_withdrawn_may_still_happen():
-    sound, repository = graph_with(Fault(verb="delete", error=OSError(5, "I/O"), name_contains="__recovery"))
+    sound, repository = graph_with(*IMMOVABLE)
     started = plan(repository, repository.newest(), {PERSON: appending("ann")})
     write(sound, {FILM: appending("alien")})
     with pytest.raises(OutcomeUnknownError):
@@ -301,7 +323,15 @@ def test_a_deadline_that_cannot_be_withdrawn_may_still_happen():
 
 # ── the process stumbles ─────────────────────────────────────────────────────────────────────────────────────────
 
-PUBLISH_POINTS = [name for name in failpoints.FAILPOINTS if name.startswith("publish.")]
+PUBLISH_POINTS = [
+    name
+    for name in failpoints.FAILPOINTS
+    # The other one is reached only where a race is lost.
+    if name.startswith("publish.") and name != failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
+]
+UNDONE = PUBLISH_POINTS[
+    PUBLISH_POINTS.index(failpoints.PUBLISH_TABLE_COMMITTED) : PUBLISH_POINTS.index(failpoints.PUBLISH_ACKNOWLEDGED)
+]
 VISIBLE = PUBLISH_POINTS[PUBLISH_POINTS.index(failpoints.PUBLISH_AFTER_COMMIT) :]
 
 
@@ -311,14 +341,16 @@ VISIBLE = PUBLISH_POINTS[PUBLISH_POINTS.index(failpoints.PUBLISH_AFTER_COMMIT) :
     ids=["error", "interrupt", "cancellation"],
 )
 @pytest.mark.parametrize("name", PUBLISH_POINTS)
-def test_a_write_that_is_interrupted_leaves_the_old_state_or_the_new_one_and_no_sidecar(name, error):
+def test_a_write_that_is_interrupted_leaves_the_old_state_or_the_new_one_and_nothing_that_others_would_finish(
+    name, error
+):
     repository = new_graph()
     write(repository, {PERSON: appending("ann")})
     with armed({name: Raise(error)}), pytest.raises(type(error)):
         write(repository, {PERSON: appending("bob"), SAW: appending("e1")})
     is_visible = name in VISIBLE
     assert ids_now(repository, SAW) == (["e1"] if is_visible else [])
-    assert sidecars(repository) == []
+    assert len(left_withdrawn(repository)) == (name in UNDONE)
     check_went_on(repository, persons=["ann", "bob"] if is_visible else ["ann"])
 
 
@@ -337,7 +369,7 @@ def test_a_sidecar_that_is_being_written_when_the_write_is_interrupted_is_taken_
 
 
 def test_an_interrupted_write_whose_sidecar_stays_is_still_an_interrupt(caplog):
-    sound, repository = graph_with(Fault(verb="delete", error=OSError(5, "I/O"), name_contains="__recovery"))
+    sound, repository = graph_with(*IMMOVABLE)
     interrupt = armed({failpoints.PUBLISH_TABLES_DURABLE: Raise(KeyboardInterrupt())})
     with caplog.at_level(logging.WARNING), interrupt, pytest.raises(KeyboardInterrupt):
         write(repository, {PERSON: appending("ann")})

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
 import click
 
+from omnigraph.errors import NotFoundError
 from omnigraph_cli.exit_codes import ExitCode
 from omnigraph_cli.graphs import GraphPlace, branch_option, storage_options
 from omnigraph_cli.lazy_group import LazyGroup
 from omnigraph_cli.output.graph_results import CommitResult, CommitsResult
 from omnigraph_cli.session import Session, global_options, json_option
+
+if TYPE_CHECKING:
+    import omnigraph
 
 _GROUP_EXAMPLES = """\b
 Examples:
@@ -19,6 +26,7 @@ _LIST_EXAMPLES = """\b
 Examples:
   omnigraph commit list films.omni
   omnigraph commit list films.omni --limit 5 --actor ann --json
+  omnigraph commit list films.omni --actor omnigraph:recovery
 """
 _SHOW_EXAMPLES = """\b
 Examples:
@@ -37,7 +45,11 @@ def commit() -> None:
 @click.argument("uri")
 @branch_option
 @click.option("--limit", metavar="N", type=click.IntRange(min=0), help="At most so many, the newest.")
-@click.option("--actor", metavar="ACTOR", help="Only those of this actor.")
+@click.option(
+    "--actor",
+    metavar="ACTOR",
+    help="Only those of this actor; omnigraph:recovery gives those that a recovery finished for others.",
+)
 @storage_options
 @json_option
 @global_options
@@ -67,12 +79,27 @@ def list_commits(
 @global_options
 @click.pass_obj
 def show_commit(session: Session, uri: str, commit_id: str, options: dict[str, str]) -> ExitCode:
-    """Show one commit.
+    """Show one commit, and how a recovery finished it, if its writer was cut off.
 
     Exit code 0 when there is such a commit, 1 when there is none.
     """
     place = GraphPlace.of(session, uri, options)
     with place.open(session) as graph, session.working(f"reading {place.uri}"):
-        found = graph.commits.show(commit_id)
-    session.show(CommitResult(uri=graph.uri, commit=found))
+        try:
+            found = graph.commits.show(commit_id)
+        except NotFoundError as error:
+            for each in _fates(graph, commit_id):
+                error.add_note(each)
+            raise
+        recoveries = tuple(graph.recoveries.list(commit=commit_id))
+    session.show(CommitResult(uri=graph.uri, commit=found, recoveries=recoveries))
     return ExitCode.DONE
+
+
+def _fates(graph: omnigraph.Graph, commit_id: str) -> Iterator[str]:
+    """What is known of a commit that is not there."""
+    shown = f"omnigraph recovery list {graph.uri} --commit {commit_id}"
+    if any(each.kind != "RolledForward" for each in graph.recoveries.list(commit=commit_id)):
+        yield f"The write that was to make it was cut off and taken back: {shown}"
+    elif any(each.graph_commit_id == commit_id for each in graph.recoveries.pending()):
+        yield f"The write that is to make it is not over: {shown}"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph import Commit, Explanation, IndexReport, LoadResult, MutationResult, Snapshot
+    from omnigraph import Commit, Explanation, IndexReport, LoadResult, MutationResult, Recovery, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +84,15 @@ class CommitsResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitResult:
-    """One commit."""
+    """One commit, and how a recovery finished it, if its writer was cut off."""
 
     uri: str
     commit: Commit
+    recoveries: tuple[Recovery, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {"uri": self.uri, "commit": self.commit.to_dict()}
+        recoveries = [each.to_dict() for each in self.recoveries]
+        return {"uri": self.uri, "commit": self.commit.to_dict(), "recoveries": recoveries}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

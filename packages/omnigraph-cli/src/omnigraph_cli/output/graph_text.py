@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from rich.text import Text
 
@@ -18,10 +18,8 @@ from omnigraph_cli.output.graph_results import (
     MutatedResult,
     SnapshotResult,
 )
-from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, counted, lines_of, row
-
-if TYPE_CHECKING:
-    from omnigraph import Commit
+from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, counted, lines_of, moment_of, row
+from omnigraph_cli.output.recovery_text import recovery_words
 
 SHOWN_PROBLEMS: Final = 20
 """How many records that are wrong a person is shown; the JSON has more."""
@@ -78,7 +76,7 @@ def _(result: CommitsResult) -> Iterator[Line]:
     width = max((len(str(each.manifest_version)) for each in result.commits), default=0)
     for each in result.commits:
         head = Text.assemble(
-            (each.id, "bold"), f"  {each.manifest_version:>{width}}  {each.kind:<11}  ", _time_of(each)
+            (each.id, "bold"), f"  {each.manifest_version:>{width}}  {each.kind:<11}  ", moment_of(each.created_at)
         )
         yield Line(head, f"  {each.actor}" if each.actor else "")
 
@@ -94,11 +92,12 @@ def _(result: CommitResult) -> Iterator[Line]:
         "version": str(commit.manifest_version),
         "kind": str(commit.kind),
         "actor": commit.actor,
-        "created": _time_of(commit),
+        "created": moment_of(commit.created_at),
     }
     facts |= {name: value for name, value in commit.properties.items() if name not in facts}
-    width = 2 + max(map(len, facts))
+    width = 2 + max(map(len, (*facts, "recovered")))
     yield from (row(name, value, indent=0, width=width) for name, value in facts.items() if value is not None)
+    yield from (row("recovered", recovery_words(each), indent=0, width=width) for each in result.recoveries)
 
 
 @lines_of.register
@@ -118,10 +117,6 @@ def _(result: IndexedResult) -> Iterator[Line]:
 @lines_of.register
 def _(result: ExplanationResult) -> Iterator[Line]:
     yield from (Line(Text(line)) for line in str(result.explanation).splitlines())
-
-
-def _time_of(commit: Commit) -> str:
-    return f"{commit.created_at:%Y-%m-%d %H:%M:%S}Z"
 
 
 def _types(types: list[Mapping[str, Any]]) -> str:

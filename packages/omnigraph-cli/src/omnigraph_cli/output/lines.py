@@ -9,6 +9,7 @@ import functools
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from rich.text import Text
@@ -48,6 +49,11 @@ def lines_of(result: object) -> Iterator[Line]:
 def row(label: str, body: str, *, name: str = "", style: str = "", indent: int = 4, width: int = 14) -> Line:
     """``    label         name  body``."""
     return Line(Text.assemble((f"{' ' * indent}{label:<{width}}", DIM), name), body, style)
+
+
+def moment_of(moment: datetime) -> str:
+    """``2026-02-01 10:30:00Z``."""
+    return f"{moment:%Y-%m-%d %H:%M:%S}Z"
 
 
 def counted(number: int, word: str, plural: str | None = None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.stats import GraphStats
     from omnigraph.graph import Graph
     from omnigraph.history.commits import Commit
+    from omnigraph.history.recoveries import Recovery
     from omnigraph.history.repository import SnapshotLike
     from omnigraph.history.snapshot import Snapshot
     from omnigraph.write.bulk import BulkReceipt, BulkTicket
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.mutate import MutationResult, OnConflict
     from omnigraph.write.records import LoadInput
+    from omnigraph.write.recovery.listing import PendingWrite
 
 T = TypeVar("T")
 
@@ -86,6 +89,11 @@ class AsyncGraph:
     def commits(self) -> AsyncCommits:
         """The history of the graph."""
         return AsyncCommits(self._ask)
+
+    @property
+    def recoveries(self) -> AsyncRecoveries:
+        """Writes that were cut off, and what was done about them."""
+        return AsyncRecoveries(self._ask)
 
     @property
     def maintain(self) -> AsyncMaintenance:
@@ -259,6 +267,25 @@ class AsyncCommits:
     async def show(self, commit_id: str) -> Commit:
         """As ``Commits.show``."""
         return await self._ask(lambda g: g.commits.show(commit_id))
+
+
+class AsyncRecoveries:
+    """The recoveries of a graph."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def list(self, *, commit: str | None = None) -> builtins.list[Recovery]:
+        """As ``Recoveries.list``."""
+        return await self._ask(lambda g: g.recoveries.list(commit=commit))
+
+    async def pending(self) -> builtins.list[PendingWrite]:
+        """As ``Recoveries.pending``."""
+        return await self._ask(lambda g: g.recoveries.pending())
+
+    async def settled(self) -> builtins.list[Recovery]:
+        """As ``Recoveries.settled``."""
+        return await self._ask(lambda g: g.recoveries.settled())
 
 
 class AsyncMaintenance:

@@ -227,10 +227,10 @@ class OutcomeUnknownError(OmnigraphError):
 
 
 class RecoveryRequiredError(OmnigraphError):
-    """A write was interrupted, and must be finished or taken back before this can be done; nothing was begun.
+    """A write was cut off, and a recovery can neither finish it nor take it back; nothing was begun.
 
     Attributes:
-        operation_id: names the interrupted write.
+        operation_id: names the write that was cut off.
     """
 
     kind = ErrorKind.RECOVERY_REQUIRED

@@ -1,4 +1,4 @@
-"""``init`` and ``open``: from a URI to a ``Graph``."""
+"""``init`` and ``open``: from a URI to a ``Graph``; and ``discard_sidecar``, for one that does not open for writing."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from omnigraph.graph.inputs import check_name, read_schema
 from omnigraph.plugins import open_adapter
 from omnigraph.write.init import init_graph
 from omnigraph.write.opening import open_repository, repository_at
+from omnigraph.write.recovery.discarding import DiscardedSidecar, discard
 
 
 def init(
@@ -59,7 +60,32 @@ def open(
     Raises:
         NotFoundError: there is no graph.
         FormatError: it is of another format, or damaged.
+        RecoveryRequiredError: for writing, and the plan of a write that was cut off cannot be acted on.
         ForkedProcessError: this process was forked from one that had used a graph.
     """
     check_name(actor, "actor")
     return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
+
+
+def discard_sidecar(
+    uri: str | Path, operation_id: str, *, options: Mapping[str, Any] | None = None
+) -> DiscardedSidecar:
+    """Move the plan of a write aside that cannot be acted on and keeps the graph from being opened for writing.
+
+    No table is touched. The plan goes to ``__quarantine/``; nothing is deleted.
+
+    Args:
+        uri: the graph.
+        operation_id: as ``g.recoveries.pending()`` tells it of one whose state is ``refused``.
+        options: as for ``open``.
+
+    Raises:
+        InvalidInputError: the plan is whole, so a recovery acts on it: open the graph for writing.
+        NotFoundError: there is no graph, or no such plan.
+        FormatError: the graph is of another format, or damaged.
+    """
+    # For reading: neither a recovery nor anything else is to happen on the way.
+    with Graph(open_repository(uri, mode="r", options=options)) as graph:
+        graph_id = graph.snapshot().schema.ir.domain
+    with open_adapter(uri, options=options, verify=False) as adapter:
+        return discard(adapter, operation_id, graph=graph_id)

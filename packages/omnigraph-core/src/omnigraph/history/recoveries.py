@@ -90,7 +90,8 @@ class Recovery:
     """One write that was cut off, and what was done about it.
 
     Attributes:
-        graph_commit_id: the commit that the write was to make; it exists exactly if it was rolled forward.
+        graph_commit_id: the commit that the write was to make. It exists if the write was rolled forward; a writer that
+            was only stopped may still make it after it was rolled back, and lose nothing.
         recovery_for_actor: who had begun the write.
         operation_id: names the write; a ULID.
         writer_kind: the verb, such as ``load``.
@@ -162,7 +163,9 @@ def _publish(logs: LogStore, recovery: Recovery) -> bool:
         return True
     count = len(table.fragment_rows)
     there = table.read(range(count))
-    if recovery.operation_id in there["operation_id"].to_pylist():
+    if _has(there, recovery.operation_id):
+        # Whoever told of it may not have lived to see it synced.
+        table.sync()
         return False
     is_folded = count >= MAX_FRAGMENTS
     made = table.publish(
@@ -174,6 +177,10 @@ def _publish(logs: LogStore, recovery: Recovery) -> bool:
     )
     made.sync()
     return True
+
+
+def _has(rows: pa.Table, operation_id: str) -> bool:
+    return operation_id in rows["operation_id"].to_pylist()
 
 
 def _open(logs: LogStore) -> LogTable | None:

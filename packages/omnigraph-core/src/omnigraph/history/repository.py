@@ -16,6 +16,7 @@ from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.recoveries import Recovery
 from omnigraph.history.rivals import Rivals
 from omnigraph.history.schemas import GraphSchema, read_schema
 from omnigraph.history.snapshot import Snapshot
@@ -35,6 +36,7 @@ class Repository:
         on_published: is told of each commit that this process made, when it is durable: its log, and the versions that
             it was built on, of the types that it changed, by table key.
         lifetime: of the handle that all of it belongs to; the verbs of users are calls in it.
+        settled: what was done about cut-off writes when it was opened for writing.
     """
 
     def __init__(self, adapter: StorageAdapter, tables: TableStorage, logs: LogStore) -> None:
@@ -47,6 +49,7 @@ class Repository:
         self.observer = Observer(adapter, patience=Settings.from_environment().recovery_patience)
         self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
         self.lifetime = Lifetime(str(adapter.root))
+        self.settled: tuple[Recovery, ...] = ()
         self._lock = threading.Lock()
         self._newest: dict[str, ManifestLog] = {}
         self._schemas: dict[str, GraphSchema] = {}

@@ -95,12 +95,18 @@ def _is_damaged(adapter: StorageAdapter, place: Place, version: int, name: Objec
     return above > 0 and is_readable(place, above)
 
 
-def _move(adapter: StorageAdapter, name: ObjectKey, version: int) -> tuple[str, ...]:
+def quarantine_key(adapter: StorageAdapter, name: ObjectKey) -> ObjectKey:
+    """Where an object is moved to that is in the way; what was moved there before stays."""
     target = adapter.key(f"{QUARANTINE}/{name}")
     for attempt in range(2, 1_000):
         if not adapter.exists(target):
             break
         target = adapter.key(f"{QUARANTINE}/{name}.{attempt}")
+    return target
+
+
+def _move(adapter: StorageAdapter, name: ObjectKey, version: int) -> tuple[str, ...]:
+    target = quarantine_key(adapter, name)
     try:
         adapter.rename(name, target)
     except StorageError as error:

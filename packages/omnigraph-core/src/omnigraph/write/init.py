@@ -177,6 +177,16 @@ def _claim(adapter: StorageAdapter, *, force: bool) -> ObjectKey:
     return key
 
 
+def finish_init(repository: Repository, log: ManifestLog) -> None:
+    """Do what an init that was cut off right after it made the graph left undone.
+
+    Asks for nothing once there is a second commit: whoever opened the graph to make that came by here.
+    """
+    claim = repository.adapter.key(CLAIM)
+    if log.version == 1 and repository.adapter.exists(claim):
+        _finish(repository.adapter, claim, repository.schema(log.state.schema_digest).source)
+
+
 def _finish(adapter: StorageAdapter, claim: ObjectKey, source: str) -> None:
     """What is left to do when the graph exists; failing at it is a warning, because nothing depends on it."""
     copy_schema = partial(adapter.write, adapter.key(SCHEMA_COPY), source.encode())

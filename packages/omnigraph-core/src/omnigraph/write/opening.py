@@ -22,7 +22,7 @@ from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
 from omnigraph.tables.quarantine import quarantine_newest
-from omnigraph.write.init import CLAIM
+from omnigraph.write.init import CLAIM, finish_init
 from omnigraph.write.recovery.sweep import sweep
 
 
@@ -46,7 +46,8 @@ def open_repository(
         repository.schema(log.state.schema_digest)
         repository.remember(log)
         if mode == "rw":
-            sweep(repository)
+            finish_init(repository, log)
+            repository.settled = sweep(repository)
     except BaseException:
         with contextlib.suppress(StorageError):
             adapter.close()

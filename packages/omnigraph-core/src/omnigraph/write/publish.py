@@ -254,7 +254,7 @@ def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Pub
     """
     for look in range(1, SETTLING_LOOKS + 1):
         try:
-            reach(failpoints.PUBLISH_LOAD_STATE)
+            reach(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION)
             log = _newest(repository, plan)
             between = log.commits_since(plan.base_version)
             landed = next((each for each in between if each.id == plan.intent.id), None)
@@ -293,10 +293,10 @@ def _commit(plan: AnnouncedPlan, log: ManifestLog) -> Commit:
 
 
 def _unknown(repository: Repository, plan: AnnouncedPlan, why: str) -> OutcomeUnknownError:
-    commit_id = plan.intent.id
+    commit_id, root = plan.intent.id, repository.adapter.root
     return OutcomeUnknownError(
         f"It is not known whether commit {commit_id} was made, or will be: {why}.",
         commit_id=commit_id,
-        help=f"When the store answers again, look for it: omnigraph commit show {repository.adapter.root} {commit_id}. "
-        "If it is not there, nothing of the write happened.",
+        help=f"When the store answers again, settle it: omnigraph recovery run {root}. Then look for it: omnigraph "
+        f"commit show {root} {commit_id}. If it is not there, nothing of the write happened.",
     )

@@ -37,6 +37,7 @@ class FoundSidecar:
     """A sidecar that was listed; what it says is read by ``read_sidecar``.
 
     Attributes:
+        operation_id: of an object that has no name of a sidecar, that name.
         is_withdrawn: its writer gave the plan up.
     """
 
@@ -46,7 +47,8 @@ class FoundSidecar:
 
 def sidecar_key(adapter: StorageAdapter, operation_id: str, *, is_withdrawn: bool = False) -> ObjectKey:
     """Where the sidecar of an operation lies, once it is written."""
-    return adapter.key(f"{RECOVERY_PREFIX}/{operation_id}{_WITHDRAWN if is_withdrawn else _ENDING}")
+    ending = _WITHDRAWN if is_withdrawn else _ENDING
+    return adapter.key(f"{RECOVERY_PREFIX}/{operation_id}{ending if is_operation_id(operation_id) else ''}")
 
 
 def write_sidecar(adapter: StorageAdapter, plan: AnnouncedPlan) -> None:
@@ -114,18 +116,26 @@ def remove_settled(adapter: StorageAdapter, found: FoundSidecar) -> bool:
 
 
 def list_sidecars(adapter: StorageAdapter) -> tuple[FoundSidecar, ...]:
-    """Every sidecar, oldest first; one request. A file of another name counts as a sidecar that cannot be read.
+    """Every sidecar, oldest first; one request. An object of another name counts as one that cannot be read.
 
     Raises:
         StorageError: they could not be listed.
     """
     reach(failpoints.RECOVERY_SIDECAR_LIST)
-    names = [key.name for key in adapter.list_dir(adapter.key(RECOVERY_PREFIX))]
-    withdrawn = {name.removesuffix(_WITHDRAWN) for name in names if name.endswith(_WITHDRAWN)}
-    announced = {name.removesuffix(_ENDING) for name in names if not name.endswith(_WITHDRAWN)}
-    return tuple(
-        FoundSidecar(operation_id=each, is_withdrawn=each in withdrawn) for each in sorted(announced | withdrawn)
-    )
+    found: dict[str, bool] = {}
+    for key in adapter.list_dir(adapter.key(RECOVERY_PREFIX)):
+        operation_id, is_withdrawn = _told_by(key.name)
+        found[operation_id] = is_withdrawn or found.get(operation_id, False)
+    return tuple(FoundSidecar(operation_id=each, is_withdrawn=found[each]) for each in sorted(found))
+
+
+def _told_by(name: str) -> tuple[str, bool]:
+    """The operation that an object below ``__recovery/`` is about, and whether it says that it was given up."""
+    for ending in (_WITHDRAWN, _ENDING):
+        operation_id = name.removesuffix(ending)
+        if operation_id != name and is_operation_id(operation_id):
+            return operation_id, ending == _WITHDRAWN
+    return name, False
 
 
 def read_sidecar(adapter: StorageAdapter, found: FoundSidecar, *, graph: str) -> AnnouncedPlan | None:

@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 import pytest
 
 from omnigraph.errors import NotFoundError, OutcomeUnknownError, ReadOnlyError, StorageCondition, StorageError
-from omnigraph.failpoints import FAILPOINTS, INIT_AFTER_GENESIS, PUBLISH_AFTER_COMMIT
+from omnigraph.failpoints import (
+    FAILPOINTS,
+    INIT_AFTER_GENESIS,
+    PUBLISH_AFTER_COMMIT,
+    PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION,
+)
 from omnigraph.storage import StorageAdapter, StorageBackend
 from omnigraph.testing.faults import CountingAdapter, FailpointError, Fault, FaultyAdapter, RaiseTimes, Verb, armed
 from omnigraph.testing.graph_contract.clauses import (
@@ -31,7 +36,12 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
 INIT_POINTS: Final = [name for name in FAILPOINTS if name.startswith("init.")]
-LOAD_POINTS: Final = [name for name in FAILPOINTS if name.startswith(("load.", "publish."))]
+LOAD_POINTS: Final = [
+    name
+    for name in FAILPOINTS
+    # The other one is reached only where a race is lost.
+    if name.startswith(("load.", "publish.")) and name != PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
+]
 CHANGING_VERBS: Final[tuple[Verb, ...]] = (
     "write", "write_if_absent", "write_if_match", "rename", "delete", "delete_prefix", "make_durable",
 )  # fmt: skip
@@ -58,7 +68,7 @@ class FaultClauses(GraphClauses):
                 seeded.load(load[1], "merge")
                 assert holds(reader, model_of(*story)), name
         with place.open() as again:
-            assert_graph_is_whole(again, is_settled=False)
+            assert_graph_is_whole(again)
 
     def test_a_failed_init_can_be_repeated(self, place: GraphPlace) -> None:
         for number, name in enumerate(INIT_POINTS):

@@ -65,6 +65,15 @@ class Recoveries:
             found = [self._pending(each) for each in list_sidecars(self._repository.adapter)]
         return [each for each in found if each is not None]
 
+    def settled(self) -> builtins.list[Recovery]:
+        """What was done about writes that were cut off when this handle was opened for writing, in that order.
+
+        Raises:
+            ClosedError: the graph was closed.
+        """
+        with self._repository.lifetime:
+            return [*self._repository.settled]
+
     def _pending(self, sidecar: FoundSidecar) -> PendingWrite | None:
         try:
             plan = read_sidecar(self._repository.adapter, sidecar, graph=self._repository.graph_id)

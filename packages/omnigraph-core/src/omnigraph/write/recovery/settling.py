@@ -73,9 +73,10 @@ def settle(repository: Repository, task: Task) -> Recovery | None:
     if found is None:
         return None
     shown = {} if found.log is None else _put_right(repository, task)
-    reach(
-        failpoints.RECOVERY_ORPHAN_DISCARD if found.decision is Decision.ABANDON else failpoints.RECOVERY_RECORD_AUDIT
-    )
+    if found.decision is Decision.ABANDON:
+        reach(failpoints.RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND)
+    else:
+        reach(failpoints.RECOVERY_RECORD_AUDIT)
     recovery = _recovery(found, shown)
     record_recovery(repository.logs, recovery)
     remove_settled(repository.adapter, task.sidecar)
@@ -130,7 +131,7 @@ def _put_right(repository: Repository, task: Task) -> dict[str, int]:
             if is_claimed or repository.tables.newest(pin).shows(pin.version):
                 break
             repository.tables.restore(pin)
-            reach(failpoints.RECOVERY_POST_TABLE_RESTORE)
+            reach(failpoints.RECOVERY_POST_TABLE_RESTORE_PRE_PUBLISH)
     return shown
 
 
