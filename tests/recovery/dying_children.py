@@ -26,7 +26,7 @@ import omnigraph_storage_local.adapter
 import omnigraph_storage_s3.adapter
 from omnigraph.errors import OmnigraphError
 from omnigraph.plugins import installed_plugins
-from omnigraph.testing.faults import FAILPOINTS_VARIABLE, Call, Kill, arm_from_environment
+from omnigraph.testing.faults import FAILPOINTS_VARIABLE, Kill, arm_from_environment
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.write import fold_policy
 
@@ -44,7 +44,7 @@ def place_of(job: dict[str, Any]) -> GraphPlace:
 
 def write(job: dict[str, Any]) -> None:
     """Make a write; die at its point, or stand still there and say afterwards how it ended."""
-    place, end = place_of(job), Kill() if job["end"] == "kill" else Call(stand_still)
+    place, end = place_of(job), Kill() if job["end"] == "kill" else StandStill()
     point = next(each for each in POINTS if each.name == job["point"])
     outcome: dict[str, Any] = {"error": None}
     with place.open() as graph:
@@ -55,8 +55,16 @@ def write(job: dict[str, Any]) -> None:
     Path(job["told"]).write_text(json.dumps(outcome))
 
 
-def stand_still(name: str) -> None:
-    os.kill(os.getpid(), signal.SIGSTOP)
+class StandStill:
+    """Stops this process, once."""
+
+    def __init__(self) -> None:
+        self.has_stopped = False
+
+    def __call__(self, name: str) -> None:
+        if not self.has_stopped:
+            self.has_stopped = True
+            os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def open_for_writing(job: dict[str, Any]) -> None:

@@ -84,9 +84,9 @@ class OtherProcesses:
 
     def resume(self, child: StoppedChild) -> dict[str, Any]:
         """Let a stopped child go on to its end; what became of its write, as it was told."""
-        self._stopped.discard(child.pid)
         answer = self._send({"do": "resume", "pid": child.pid})
         assert answer == {"exit": 0}, self.printed()
+        self._stopped.discard(child.pid)
         outcome: dict[str, Any] = json.loads(Path(child.told).read_text())
         return outcome
 

@@ -91,7 +91,7 @@ POINTS: Final = (
     Point(failpoints.MUTATION_POST_NO_EFFECT_PRE_GATE, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_POST_STAGE_PRE_EFFECT_GATE, Stage.UNANNOUNCED),
-    Point(failpoints.ENSURE_INDICES_POST_STAGE, Stage.UNANNOUNCED),
+    Point(failpoints.ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE, Stage.UNANNOUNCED),
     Point(failpoints.FOLD_STAGED, Stage.UNANNOUNCED),
     Point(failpoints.PUBLISH_BEFORE_SIDECAR, Stage.UNANNOUNCED),
     Point(failpoints.RECOVERY_SIDECAR_WRITE, Stage.UNANNOUNCED),
@@ -100,8 +100,8 @@ POINTS: Final = (
     Point(failpoints.PUBLISH_TABLE_COMMITTED, Stage.COMPLETE, which="last"),
     Point(failpoints.PUBLISH_TABLES_DURABLE, Stage.COMPLETE),
     Point(failpoints.PUBLISH_BEFORE_COMMIT, Stage.COMPLETE),
-    Point(failpoints.PUBLISH_LOAD_STATE, Stage.COMPLETE, rival="elsewhere"),
-    Point(failpoints.PUBLISH_LOAD_STATE, Stage.OVERTAKEN, rival="same"),
+    Point(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION, Stage.COMPLETE, rival="elsewhere"),
+    Point(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION, Stage.OVERTAKEN, rival="same"),
     Point(failpoints.PUBLISH_AFTER_COMMIT, Stage.PUBLISHED),
     Point(failpoints.PUBLISH_ACKNOWLEDGED, Stage.PUBLISHED),
     Point(failpoints.RECOVERY_SIDECAR_DELETE, Stage.PUBLISHED),
@@ -113,9 +113,9 @@ OF_RECOVERY: Final = (
     failpoints.RECOVERY_POST_SIDECAR_LIST_PRE_READ,
     failpoints.RECOVERY_POST_LIST_PRE_GATES,
     failpoints.RECOVERY_BEFORE_ROLL_FORWARD_PUBLISH,
-    failpoints.RECOVERY_POST_TABLE_RESTORE,
+    failpoints.RECOVERY_POST_TABLE_RESTORE_PRE_PUBLISH,
     failpoints.RECOVERY_RECORD_AUDIT,
-    failpoints.RECOVERY_ORPHAN_DISCARD,
+    failpoints.RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND,
     failpoints.RECOVERY_SIDECAR_DELETE,
 )
 """Failpoints of a recovery itself; test_recovery_cut_off.py dies at each."""
@@ -205,7 +205,7 @@ def reached_by(write: Write) -> list[str]:
 
 
 def _reason(place: str, write: Write, point: Point, trigger: Trigger) -> str | None:
-    reached = {*reached_by(write), *([failpoints.PUBLISH_LOAD_STATE] if write.has_effect else [])}
+    reached = {*reached_by(write), *([failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION] if write.has_effect else [])}
     if point.failpoint not in reached:
         return "the write does not come by"
     if point.which == "first" and write.table_count == 1:

@@ -1,4 +1,4 @@
-"""``Scene``: what a writer that died left of one write, of every kind that a recovery meets, ready to be come across."""
+"""``Scene``: what a writer that died left of one write; one for every kind of thing that a recovery meets."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Final
 
 import pytest
 from recovery_matrix import POINTS, Point
-from recovery_world import World, actor_of, die
+from recovery_world import World, actor_of, check_nothing_is_left, die
 from recovery_writes import WRITES, Write
 
 from omnigraph import failpoints
@@ -17,6 +17,10 @@ from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.failpoints import PUBLISH_TABLES_DURABLE
 from omnigraph.history.recoveries import RecoveryKind
 from omnigraph.testing.faults import Raise, armed
+from omnigraph.testing.graph_contract.clauses import GraphPlace
+
+Dying = Callable[[GraphPlace, Write, int, Point], None]
+"""Lets somebody die at a point of a write."""
 
 GONE: Final = "gone"
 """A branch that is not there."""
@@ -46,12 +50,12 @@ class Scene:
     is_made: bool
     is_healed: bool
     reached: tuple[str, ...]
-    leave: Callable[[World, Write], None]
+    leave: Callable[[World, Write, Dying], None]
 
-    def begin(self, world: World, write: Write = WRITES["load_merge"]) -> dict:
-        """Bring it about; what the sidecar says."""
+    def begin(self, world: World, write: Write = WRITES["load_merge"], *, dying: Dying = die) -> dict:
+        """Bring it about, by a handle of this process or another process that dies; what the sidecar says."""
         number = world.begin(write)
-        self.leave(world, write)
+        self.leave(world, write, dying)
         if self.is_made:
             write.apply(world.model, number)
             world.commits += 1
@@ -59,30 +63,27 @@ class Scene:
         return sidecar
 
 
-def point(name: str) -> Point:
+def point_of(name: str) -> Point:
     """The point of this name."""
     return next(each for each in POINTS if each.name == name)
 
 
-def _died_at(name: str) -> Callable[[World, Write], None]:
-    return lambda world, write: die(world.place, write, world.number, point(name))
+def _died_at(name: str) -> Callable[[World, Write, Dying], None]:
+    return lambda world, write, dying: dying(world.place, write, world.number, point_of(name))
 
 
-def _given_up(world: World, write: Write) -> None:
+def _given_up(world: World, write: Write, dying: Dying) -> None:
     """The store failed after every type had its version, and its writer said so."""
     error = StorageError("the connection was lost", condition=StorageCondition.TRANSIENT)
-    with (
-        world.place.open() as graph,
-        armed({PUBLISH_TABLES_DURABLE: Raise(error)}),
-        pytest.raises(StorageError, match="lost"),
-    ):
+    with world.place.open() as graph:
         graph.actor = actor_of(world.number)
-        write.run(graph, world.number)
+        with armed({PUBLISH_TABLES_DURABLE: Raise(error)}), pytest.raises(StorageError, match="lost"):
+            write.run(graph, world.number)
 
 
-def _of_a_branch_that_is_gone(world: World, write: Write) -> None:
+def _of_a_branch_that_is_gone(world: World, write: Write, dying: Dying) -> None:
     """A plan for a branch that nobody finds any more; no release makes branches yet, so it is put there by hand."""
-    _died_at("publish.sidecar_written")(world, write)
+    _died_at("publish.sidecar_written")(world, write, dying)
     adapter = world.survivor._repository.adapter
     (key,) = adapter.list_dir(adapter.key("__recovery"))
     facts = json.loads(adapter.read(key))
@@ -102,7 +103,7 @@ SCENES: Final = {
             reached=(
                 *_FOUND,
                 failpoints.RECOVERY_BEFORE_ROLL_FORWARD_PUBLISH,
-                failpoints.PUBLISH_LOAD_STATE,
+                failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION,
                 failpoints.PUBLISH_BEFORE_COMMIT,
                 failpoints.PUBLISH_AFTER_COMMIT,
                 *_TOLD,
@@ -122,7 +123,7 @@ SCENES: Final = {
             kind=RecoveryKind.ROLLED_BACK,
             is_made=False,
             is_healed=False,
-            reached=(*_FOUND, failpoints.RECOVERY_POST_TABLE_RESTORE, *_TOLD),
+            reached=(*_FOUND, failpoints.RECOVERY_POST_TABLE_RESTORE_PRE_PUBLISH, *_TOLD),
             leave=_died_at("publish.table_committed-first"),
         ),
         Scene(
@@ -130,7 +131,7 @@ SCENES: Final = {
             kind=RecoveryKind.ROLLED_BACK,
             is_made=False,
             is_healed=True,
-            reached=(*_FOUND, *[failpoints.RECOVERY_POST_TABLE_RESTORE] * 3, *_TOLD),
+            reached=(*_FOUND, *[failpoints.RECOVERY_POST_TABLE_RESTORE_PRE_PUBLISH] * 3, *_TOLD),
             leave=_given_up,
         ),
         Scene(
@@ -138,7 +139,7 @@ SCENES: Final = {
             kind=RecoveryKind.ORPHANED_BRANCH_DISCARDED,
             is_made=False,
             is_healed=False,
-            reached=(*_FOUND, failpoints.RECOVERY_ORPHAN_DISCARD, failpoints.RECOVERY_SIDECAR_DELETE),
+            reached=(*_FOUND, failpoints.RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND, failpoints.RECOVERY_SIDECAR_DELETE),
             leave=_of_a_branch_that_is_gone,
         ),
     )
@@ -152,9 +153,6 @@ def check_recovered(world: World, scene: Scene, sidecar: dict) -> None:
         (row,) = world.told(graph)
         assert (row.kind, row.operation_id) == (scene.kind, sidecar["operation_id"])
         assert len([each for each in graph.commits.list() if each.id == sidecar["commit"]["id"]]) == scene.is_made
-        assert graph.recoveries.pending() == []
-        tables = graph._repository.tables
-        for key, entry in graph.snapshot().state.entries.items():
-            assert tables.newest(entry.pin).shows(entry.pin.version), key
+        check_nothing_is_left(graph)
     world.begin(WRITES["load_merge"])
     world.check_rows(world.survivor)

@@ -57,6 +57,7 @@ class Write:
         apply: lets the model make it.
         looks: whether it looks for cut-off writes before it begins.
         has_actor: whether its commit tells who made it.
+        is_strict: whether it is a conflict when others change what it is about.
     """
 
     name: str
@@ -67,6 +68,7 @@ class Write:
     apply: Callable[[ModelGraph, int], object]
     looks: bool = True
     has_actor: bool = True
+    is_strict: bool = False
 
     @property
     def has_effect(self) -> bool:
@@ -84,6 +86,7 @@ def _load(mode: Any, records: Callable[[int], list[Record]]) -> Write:
         own_points=(failpoints.LOAD_STAGED,),
         run=lambda graph, number: graph.load(records(number), mode),
         apply=lambda model, number: model.load(records(number), mode),
+        is_strict=mode == "overwrite",
     )
 
 
@@ -127,6 +130,7 @@ def _mutation(
         own_points=own_points,
         run=run,
         apply=lambda model, number: mutate(model, statements(number)),
+        is_strict=name != "insert",
     )
 
 
@@ -185,7 +189,7 @@ WRITES: Final[Mapping[str, Write]] = {
             name="ensure_indices",
             kind="ensure_indices",
             table_count=3,
-            own_points=(failpoints.ENSURE_INDICES_POST_STAGE,),
+            own_points=(failpoints.ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE,),
             run=lambda graph, number: graph.maintain.ensure_indices(),
             apply=lambda model, number: None,
         ),

@@ -36,7 +36,7 @@ MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE: Final = _point(
 MUTATION_POST_STAGE_PRE_EFFECT_GATE: Final = _point(
     "mutation.post_stage_pre_effect_gate", "all changes are judged and staged, no plan is made"
 )
-ENSURE_INDICES_POST_STAGE: Final = _point(
+ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE: Final = _point(
     "ensure_indices.post_stage_pre_commit_btree", "every index that was missing is built, no plan is made"
 )
 FOLD_STAGED: Final = _point("fold.staged", "small parts are written together, no plan is made")

@@ -115,7 +115,7 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
         if not effects:
             # Said of the newest state, or not at all: what is remembered may be older than the rows in question.
             raise _NothingToDoError
-        reach(failpoints.ENSURE_INDICES_POST_STAGE)
+        reach(failpoints.ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE)
         return PublishPlan(
             operation_id=new_ulid(),
             writer=WriterKind.ENSURE_INDICES,
