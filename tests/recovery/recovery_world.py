@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -46,28 +47,41 @@ def actor_of(number: int) -> str:
     return f"writer {number}"
 
 
-def write_until(graph: og.Graph, place: GraphPlace, write: Write, number: int, point: Point, action: Action) -> None:
-    """Make a write through a handle, and let something happen to it at a point on its way."""
+def write_until(
+    graph: og.Graph,
+    place: GraphPlace,
+    write: Write,
+    number: int,
+    point: Point,
+    action: Action,
+    *,
+    rival: og.Graph | None = None,
+) -> None:
+    """Make a write through a handle, and let something happen to it at a point on its way.
+
+    Where the point has a rival, it publishes through the handle that is given, or through one of its own.
+    """
     graph.actor = actor_of(number)
     actions: dict[str, Action] = {point.failpoint: OnNth(point.nth(write), action)}
     if point.rival is not None:
-        actions[PUBLISH_BEFORE_COMMIT] = _Rival(place, rival_records(point, number))
+        opened = place.open if rival is None else lambda: nullcontext(rival)
+        actions[PUBLISH_BEFORE_COMMIT] = _Rival(opened, rival_records(point, number))
     with armed(actions):
         write.run(graph, number)
 
 
 class _Rival:
-    """Publishes first, once, through a handle of its own."""
+    """Publishes first, once."""
 
-    def __init__(self, place: GraphPlace, records: list) -> None:
-        self.place = place
+    def __init__(self, opened: Callable[[], AbstractContextManager[og.Graph]], records: list) -> None:
+        self.opened = opened
         self.records = records
         self.has_written = False
 
     def __call__(self, name: str) -> None:
         if not self.has_written:
             self.has_written = True
-            with self.place.open() as rival:
+            with self.opened() as rival:
                 rival.load(self.records, "merge")
 
 

@@ -18,8 +18,8 @@ import omnigraph as og
 from omnigraph import failpoints
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.history.recoveries import RecoveryKind
-from omnigraph.testing.faults import Call, Fault, FaultyAdapter, Raise, armed
-from omnigraph.testing.graph_contract.faults import opened_through
+from omnigraph.testing.faults import Call, CountingAdapter, Fault, FaultyAdapter, Raise, armed
+from omnigraph.testing.graph_contract.faults import CHANGING_VERBS, opened_through
 
 LOST = ConnectionResetError("gone")
 MANY = 1_000
@@ -55,15 +55,13 @@ def at_sidecars(verb: str, moment: str = "before", times: int = MANY) -> Fault:
 def test_a_write_whose_plan_cannot_be_announced_does_not_begin(places: Places, write: Write, moment: str):
     world = World(places("memory"))
     number = world.begin(write)
-    before = {key: entry.pin.version for key, entry in world.survivor.snapshot().state.entries.items()}
+    before = newest_versions(world.survivor)
     with opened_through(FaultyAdapter, world.place) as (graph, store):
         store.strike(at_sidecars("write", moment, times=1))
         with pytest.raises(StorageError):
             write.run(graph, number)
         assert world.sidecars() == []
-        tables = graph._repository.tables
-        entries = graph.snapshot().state.entries.items()
-        assert {key: tables.newest(entry.pin).version for key, entry in entries} == before
+        assert newest_versions(graph) == before
         world.check_rows(graph)
         # The same write, through the same handle.
         write.run(graph, number)
@@ -113,6 +111,25 @@ def test_sidecars_that_cannot_be_listed_are_an_error_for_everybody_who_looks(wor
         assert reader.recoveries.list() == []
     world.survivor.refresh()
     check_recovered(world, scene, sidecar)
+
+
+@pytest.mark.parametrize("scene", SCENES.values(), ids=lambda each: each.name)
+def test_who_reads_settles_nothing(world: World, scene: Scene):
+    sidecar = scene.begin(world)
+    with opened_through(CountingAdapter, world.place, "r") as (reader, counts):
+        shown = newest_versions(reader)
+        reader.refresh()
+        assert len(list(reader.export())) > 0
+        assert [each.graph_commit_id for each in reader.recoveries.pending()] == [sidecar["commit"]["id"]]
+        assert newest_versions(reader) == shown
+        assert {verb for verb, count in counts.calls.items() if count and verb in CHANGING_VERBS} == set()
+        assert reader.recoveries.list() == []
+    check_recovered(world, scene, sidecar)
+
+
+def newest_versions(graph: og.Graph) -> dict[str, int]:
+    tables = graph._repository.tables
+    return {key: tables.newest(entry.pin).version for key, entry in graph.snapshot().state.entries.items()}
 
 
 @pytest.mark.parametrize("act", ACTS)
