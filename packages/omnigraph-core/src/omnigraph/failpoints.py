@@ -36,6 +36,10 @@ MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE: Final = _point(
 MUTATION_POST_STAGE_PRE_EFFECT_GATE: Final = _point(
     "mutation.post_stage_pre_effect_gate", "all changes are judged and staged, no plan is made"
 )
+ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE: Final = _point(
+    "ensure_indices.post_stage_pre_commit_btree", "every index that was missing is built, no plan is made"
+)
+FOLD_STAGED: Final = _point("fold.staged", "small parts are written together, no plan is made")
 PUBLISH_BEFORE_SIDECAR: Final = _point("publish.before_sidecar", "everything is staged, nothing is announced")
 PUBLISH_SIDECAR_WRITTEN: Final = _point("publish.sidecar_written", "the plan is durable, no table moved")
 PUBLISH_TABLE_COMMITTED: Final = _point("publish.table_committed", "after each table's commit")

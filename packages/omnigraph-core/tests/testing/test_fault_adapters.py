@@ -12,10 +12,11 @@ import pytest
 
 from omnigraph import testing
 from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.failpoints import LOAD_STAGED, reach
 from omnigraph.storage import Capability, StorageAdapter, StorageUri, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
-from omnigraph.testing import CountingAdapter, DelayingAdapter, Fault, FaultyAdapter
-from omnigraph.testing.faults import FlakyAdapter
+from omnigraph.testing import CountingAdapter, DelayingAdapter, DiedError, DyingAdapter, Fault, FaultyAdapter
+from omnigraph.testing.faults import FlakyAdapter, armed
 
 _numbers = itertools.count()
 
@@ -145,6 +146,28 @@ def test_a_flaky_store_fails_before_and_after_its_effect_as_often_as_it_was_told
 def test_a_flaky_store_fails_the_same_again_from_the_same_seed():
     assert outcomes_of_writes(1, 0.2) == outcomes_of_writes(1, 0.2) != outcomes_of_writes(2, 0.2)
     assert outcomes_of_writes(1, 0.0) == ([(False, True)] * 200, [])
+
+
+def test_a_handle_that_died_at_a_failpoint_asks_nothing_more_of_the_store():
+    inner = memory()
+    adapter = DyingAdapter(inner)
+    key = adapter.key("a")
+    adapter.write(key, b"1")
+    with armed({LOAD_STAGED: adapter.die}), pytest.raises(DiedError, match="staged"):
+        reach(LOAD_STAGED)
+    assert not issubclass(DiedError, Exception)
+    for ask in (
+        lambda: adapter.delete(key),
+        lambda: adapter.rename(key, adapter.key("b")),
+        lambda: adapter.write(key, b"2"),
+        lambda: adapter.read(key),
+        lambda: adapter.list_dir(),
+        lambda: adapter.make_durable([key]),
+    ):
+        with pytest.raises(StorageError):
+            ask()
+    assert inner.read(key) == b"1"
+    assert DyingAdapter(inner).read(key) == b"1"
 
 
 def test_wrappers_travel_with_what_they_wrap():

@@ -9,7 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph.testing.faults import CountingAdapter, DelayingAdapter, Fault, FaultyAdapter
+    from omnigraph.testing.faults import CountingAdapter, DelayingAdapter, DiedError, DyingAdapter, Fault, FaultyAdapter
     from omnigraph.testing.graph_contract import GraphContract, GraphPlace, GraphProcessContract, graph_contract_for
     from omnigraph.testing.histories import check_history
     from omnigraph.testing.history_writers import run_writers
@@ -30,6 +30,8 @@ _HOME = {
     "AtomicRenameContract": "storage_contract",
     "CountingAdapter": "faults",
     "DelayingAdapter": "faults",
+    "DiedError": "faults",
+    "DyingAdapter": "faults",
     "Fault": "faults",
     "FaultyAdapter": "faults",
     "GraphContract": "graph_contract",
@@ -53,6 +55,8 @@ __all__ = [
     "AtomicRenameContract",
     "CountingAdapter",
     "DelayingAdapter",
+    "DiedError",
+    "DyingAdapter",
     "Fault",
     "FaultyAdapter",
     "GraphContract",

@@ -1,4 +1,4 @@
-"""Faults on purpose: adapters around an adapter, which count, delay, fail or lose the answer; and failpoints.
+"""Faults on purpose: adapters around an adapter, which count, delay, fail, lose the answer or die; and failpoints.
 
     caller ──> WrappedAdapter._around(verb, key, act) ──> the wrapped adapter's own method
 
@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from random import Random
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final, Literal, NoReturn, TypeVar
 
 from omnigraph.errors import StorageCondition
 from omnigraph.failpoints import FAILPOINTS
@@ -44,6 +44,8 @@ __all__ = [
     "Call",
     "CountingAdapter",
     "DelayingAdapter",
+    "DiedError",
+    "DyingAdapter",
     "FailpointError",
     "Fault",
     "FaultyAdapter",
@@ -164,6 +166,34 @@ class DelayingAdapter(WrappedAdapter):
 
     def _around(self, verb: Verb, key: ObjectKey, act: Callable[[], T]) -> T:
         time.sleep(self.seconds.get(verb, 0.0))
+        return act()
+
+
+class DiedError(BaseException):
+    """Ends a call as the end of its process would: nothing that handles errors handles it."""
+
+
+class DyingAdapter(WrappedAdapter):
+    """Lets a handle die as a killed process does: from ``die`` on nothing that it asks for reaches the store.
+
+    So whatever the call that died would do on its way out, such as withdrawing its sidecar, does not happen. Lance does
+    not pass here: die where no commit of a table is under way.
+    """
+
+    is_dead: bool = False
+
+    def die(self, name: str = "") -> NoReturn:
+        """Die here and now; an action for failpoints, as it stands.
+
+        Raises:
+            DiedError: always.
+        """
+        self.is_dead = True
+        raise DiedError(name)
+
+    def _around(self, verb: Verb, key: ObjectKey, act: Callable[[], T]) -> T:
+        if self.is_dead:
+            raise BrokenPipeError("whoever asks this is dead")
         return act()
 
 

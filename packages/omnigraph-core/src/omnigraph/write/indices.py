@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled
+from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.declared_indexes import VECTOR, declared_indexes
 from omnigraph.history.log import ManifestLog
@@ -113,6 +115,7 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
         if not effects:
             # Said of the newest state, or not at all: what is remembered may be older than the rows in question.
             raise _NothingToDoError
+        reach(failpoints.ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE)
         return PublishPlan(
             operation_id=new_ulid(),
             writer=WriterKind.ENSURE_INDICES,

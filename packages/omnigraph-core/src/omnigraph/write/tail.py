@@ -19,8 +19,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Final
 
+from omnigraph import failpoints
 from omnigraph.engine.stats import MaintenanceStats
 from omnigraph.errors import ConflictError, NotFoundError, OmnigraphError
+from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.declared_indexes import declared_indexes
 from omnigraph.history.log import ManifestLog
@@ -168,6 +170,7 @@ def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | N
             staged = () if folded is None else repository.tables.stage_fold(handle, folded, specs)
         if not staged:
             raise _NothingToFoldError
+        reach(failpoints.FOLD_STAGED)
         return PublishPlan(
             operation_id=new_ulid(),
             writer=WriterKind.FOLD,
