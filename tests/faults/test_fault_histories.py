@@ -22,8 +22,9 @@ import omnigraph as og
 from omnigraph.failpoints import FAILPOINTS, PUBLISH_AFTER_COMMIT
 from omnigraph.history.commits import CommitKind
 from omnigraph.testing.histories import check_history
+from omnigraph.testing.history_crew import Chaos
 from omnigraph.testing.history_records import Outcome
-from omnigraph.testing.history_writers import Chaos, HistoryRun, begin_history, run_writers
+from omnigraph.testing.history_writers import HistoryRun, begin_history, run_writers
 from omnigraph.testing.invariants import assert_graph_is_whole
 from omnigraph.testing.mutation_strategies import history_world
 from omnigraph.testing.s3_servers import S3Server, run_s3_server

@@ -36,9 +36,10 @@ from omnigraph.failpoints import FAILPOINTS, PUBLISH_TABLE_COMMITTED
 from omnigraph.plugins import open_adapter
 from omnigraph.testing.fault_proxy import FaultProxy
 from omnigraph.testing.history_calls import EVERYTHING, Load
+from omnigraph.testing.history_crew import Chaos
 from omnigraph.testing.history_life import Aim, HistoryJob, live
 from omnigraph.testing.history_records import CallRecord, NoteReader
-from omnigraph.testing.history_writers import Chaos, HistoryRun, begin_history, run_writers
+from omnigraph.testing.history_writers import HistoryRun, begin_history, run_writers
 from omnigraph.testing.mutation_strategies import history_world
 
 HANG_SECONDS = 240.0

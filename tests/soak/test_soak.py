@@ -26,8 +26,8 @@ from soak_runs import EVERYWHERE, IN_FOLDS, SoakPlace, SoakPlan, run_soak
 
 from omnigraph.failpoints import PUBLISH_AFTER_COMMIT, PUBLISH_TABLES_DURABLE
 from omnigraph.testing.fault_proxy import FaultProxy, NetworkFault, run_fault_proxy
+from omnigraph.testing.history_crew import Chaos
 from omnigraph.testing.history_life import seeded
-from omnigraph.testing.history_writers import Chaos
 from omnigraph.testing.s3_servers import S3Server, run_s3_server
 
 
@@ -93,7 +93,7 @@ def test_nothing_is_lost_or_partial_on_a_local_disk(tmp_path: Path, seed: int):
     run, report = run_soak(SoakPlace(name="local", uri=str(tmp_path / "graph")), plan, notes)
     assert report.total >= plan.operations or report.seconds >= plan.seconds
     assert [name for name in chaos.failpoints if run.hits_at(name) < chaos.hits] == []
-    assert [name for name in chaos.fold_failpoints if run.hits_at(name, during="fold") < chaos.hits] == []
+    assert [name for name in chaos.fold_failpoints if run.hits_at(name, is_fold=True) < chaos.hits] == []
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,7 @@
 
     HistoryJob ── live ──> notes: each call before it begins and after it ended, what became of each sidecar, each fault
 
-Which calls it makes follows from the seed, its number and theirs, and from nothing else. ``history_writers`` starts
+Which calls it makes follows from the seed, its number and theirs, and from nothing else. ``history_crew`` starts
 lives, ends them and begins new ones.
 """
 
@@ -59,6 +59,9 @@ TICK_SECONDS: Final = 0.01
 FOLD_THREAD: Final = "omnigraph-fold"
 """The thread in which tails are folded; what it does is no part of the call that is under way."""
 
+FOLDING: Final = "fold"
+"""What is under way in that thread."""
+
 OPEN_ATTEMPTS: Final = 20
 """How often a graph is opened whose store fails on purpose."""
 
@@ -69,7 +72,7 @@ class Aim:
 
     Attributes:
         nth: the time that it is reached.
-        is_fold: only times count at which a fold reaches it.
+        is_fold: only times count at which a fold reaches it; otherwise, only those at which something else does.
         is_pause: it does not end there, but is stopped, until somebody lets it go on.
     """
 
@@ -195,7 +198,7 @@ class _Life:
         """What happens at a failpoint."""
         act = Once(Call(self._pause)) if aim.is_pause else Call(self._end)
         counted = OnNth(aim.nth, act)
-        return (lambda name: counted(name) if _is_fold() else None) if aim.is_fold else counted
+        return lambda name: counted(name) if _is_fold() is aim.is_fold else None
 
     def _end(self, name: str) -> None:
         self.note({"hit": name, "during": self._doing})
@@ -209,7 +212,7 @@ class _Life:
 
     @property
     def _doing(self) -> str:
-        return "fold" if _is_fold() else self.doing
+        return FOLDING if _is_fold() else self.doing
 
     def _opened(self) -> Graph:
         """The graph, for reading and writing; in spite of trouble that is there on purpose."""
