@@ -112,9 +112,11 @@ def test_two_complete_writes_of_one_state_cannot_both_be_finished(world: World):
 @pytest.mark.parametrize("act", ["open", "refresh", "load"])
 def test_a_write_is_not_finished_when_what_it_only_relied_on_is_gone(world: World, act: str):
     """An edge is complete, and meanwhile others deleted the film at its end. It changes no film, and relied on it."""
-    number = world.begin(WRITES["load_merge"])
-    edge = {"edge": "Rated", "from": "p-old", "to": f"f{number}", "data": {"id": "new", "stars": 1}}
-    gone = [DeleteNodes(type="Film", where=Where(property="code", value=f"f{number}"))]
+    world.begin(WRITES["load_merge"])
+    # It has no edge yet, so that deleting it changes no edges.
+    world.write([{"type": "Film", "data": {"code": "lonely", "title": "Solaris"}}])
+    edge = {"edge": "Rated", "from": "p-old", "to": "lonely", "data": {"id": "new", "stars": 1}}
+    gone = [DeleteNodes(type="Film", where=Where(property="code", value="lonely"))]
 
     def delete_film(name: str) -> None:
         text, params = spell_mutation(CATALOG, gone)
