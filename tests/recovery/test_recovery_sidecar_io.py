@@ -37,9 +37,9 @@ ACTS: dict[str, Act] = {
 """Everything that looks for cut-off writes."""
 
 
-@pytest.fixture(params=["memory", "local"])
-def world(request: pytest.FixtureRequest, places: Places) -> Iterator[World]:
-    world = World(places(request.param))
+@pytest.fixture
+def world(places: Places) -> Iterator[World]:
+    world = World(places("memory"))
     yield world
     world.close()
 
@@ -53,8 +53,7 @@ def at_sidecars(verb: str, moment: str = "before", times: int = MANY) -> Fault:
 
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("write", [each for each in WRITES.values() if each.has_effect], ids=lambda each: each.name)
-def test_a_write_whose_plan_cannot_be_announced_does_not_begin(places: Places, write: Write, moment: str):
-    world = World(places("memory"))
+def test_a_write_whose_plan_cannot_be_announced_does_not_begin(world: World, write: Write, moment: str):
     number = world.begin(write)
     before = newest_versions(world.survivor)
     with opened_through(FaultyAdapter, world.place) as (graph, store):
@@ -70,7 +69,6 @@ def test_a_write_whose_plan_cannot_be_announced_does_not_begin(places: Places, w
         world.commits += 1
         world.check_rows(graph)
         assert world.told(graph) == []
-    world.close()
 
 
 @pytest.mark.parametrize("moment", ["before", "after"])
@@ -135,9 +133,8 @@ def newest_versions(graph: og.Graph) -> dict[str, int]:
 
 @pytest.mark.parametrize("act", ACTS)
 @pytest.mark.parametrize("scene", [SCENES["complete"], SCENES["incomplete"]], ids=lambda each: each.name)
-def test_a_sidecar_that_vanishes_after_it_was_listed_is_skipped(places: Places, scene: Scene, act: str):
+def test_a_sidecar_that_vanishes_after_it_was_listed_is_skipped(world: World, scene: Scene, act: str):
     """Its writer, or another recovery, finished in between."""
-    world = World(places("memory"))
     sidecar = scene.begin(world)
     adapter = world.survivor._repository.adapter
     key = adapter.key(f"__recovery/{sidecar['operation_id']}.json")
@@ -150,16 +147,14 @@ def test_a_sidecar_that_vanishes_after_it_was_listed_is_skipped(places: Places, 
     adapter.write(key, data)
     world.place.open().close()
     assert [each.operation_id for each in world.told(world.survivor)] == [sidecar["operation_id"]]
-    world.close()
 
 
 @pytest.mark.parametrize("verb", ["read", "delete"])
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("scene", SCENES.values(), ids=lambda each: each.name)
 def test_a_recovery_whose_requests_fail_is_an_error_or_a_warning_and_the_next_one_settles_it(
-    places: Places, scene: Scene, moment: str, verb: str
+    world: World, scene: Scene, moment: str, verb: str
 ):
-    world = World(places("memory"))
     with opened_through(FaultyAdapter, world.place) as (graph, store):
         sidecar = scene.begin(world)
         store.strike(at_sidecars(verb, moment, times=1))
@@ -169,7 +164,6 @@ def test_a_recovery_whose_requests_fail_is_an_error_or_a_warning_and_the_next_on
             assert verb == "read"
     world.place.open().close()
     check_recovered(world, scene, sidecar)
-    world.close()
 
 
 @pytest.mark.parametrize("scene", SCENES.values(), ids=lambda each: each.name)
