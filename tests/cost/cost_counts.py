@@ -31,6 +31,7 @@ PARTS = {
     "_schema.pg": "schema",
     "_refs": "branches",
 }
+KINDS = frozenset({"_versions", "_transactions", "data", "_deletions", "_indices"})
 WRITES = frozenset({"PUT", "PUT?", "POST", "DELETE"})
 
 
@@ -42,11 +43,14 @@ class Spent:
         requests: (part of the graph, verb) in order of arrival.
         received: bytes of the bodies that were asked for, by part of the graph.
         sent: bytes of the bodies that were put, by part of the graph.
+        sent_to_tables: those to the tables of types, by kind of object: ``_versions``, ``_transactions``, ``data``,
+            ``_deletions``, ``_indices``.
     """
 
     requests: tuple[tuple[str, str], ...]
     received: Counter[str]
     sent: Counter[str]
+    sent_to_tables: Counter[str]
 
     @property
     def total(self) -> int:
@@ -96,21 +100,29 @@ class CountedPlace:
         self._proxy.clear()
         act()
         seen = self._proxy.requests
-        received, sent = Counter[str](), Counter[str]()
+        received, sent, kinds = Counter[str](), Counter[str](), Counter[str]()
         for each in seen:
+            part = self._part(each)
             if verb(each) == "GET":
-                received[self._part(each)] += self._received(each)
+                received[part] += self._received(each)
             elif each.method == "PUT":
-                sent[self._part(each)] += int(each.headers.get("content-length", 0))
-        return Spent(tuple((self._part(each), verb(each)) for each in seen), received, sent)
+                size = int(each.headers.get("content-length", 0))
+                sent[part] += size
+                if part == "tables":
+                    kinds[next(name for name in self._path(each) if name in KINDS)] += size
+        return Spent(tuple((self._part(each), verb(each)) for each in seen), received, sent, kinds)
 
     def _part(self, request: ProxiedRequest) -> str:
+        head = self._path(request)[0]
+        return PARTS.get(head, head or "?")
+
+    def _path(self, request: ProxiedRequest) -> list[str]:
+        """Where the object lies below the root, or the prefix that is listed."""
         split = urlsplit(request.target)
         key = unquote(split.path).removeprefix(f"/{self._bucket}").lstrip("/")
         if not key:
             key = parse_qs(split.query).get("prefix", [""])[0]
-        head = key.removeprefix(self._prefix).lstrip("/").partition("/")[0]
-        return PARTS.get(head, head or "?")
+        return key.removeprefix(self._prefix).lstrip("/").split("/")
 
     def _received(self, request: ProxiedRequest) -> int:
         """What the answer to a GET holds: the range asked for, cut at the end of the object."""

@@ -21,8 +21,10 @@ from small_tails import fold_soon
 import omnigraph as og
 from omnigraph.failpoints import FAILPOINTS, PUBLISH_AFTER_COMMIT
 from omnigraph.history.commits import CommitKind
-from omnigraph.testing.histories import Outcome, check_history
-from omnigraph.testing.history_writers import Chaos, HistoryRun, begin_history, run_writers
+from omnigraph.testing.histories import check_history
+from omnigraph.testing.history_crew import Chaos
+from omnigraph.testing.history_records import Outcome
+from omnigraph.testing.history_writers import HistoryRun, begin_history, run_writers
 from omnigraph.testing.invariants import assert_graph_is_whole
 from omnigraph.testing.mutation_strategies import history_world
 from omnigraph.testing.s3_servers import S3Server, run_s3_server
@@ -80,7 +82,7 @@ def test_nothing_that_was_acknowledged_is_lost_when_writers_are_killed_and_stopp
         hits=max(HITS, 1),
     )
     run = run_and_check(tmp_path / "graph", tmp_path, seed=3, chaos=chaos, seconds=3_000)
-    assert all(run.hits[name] >= chaos.hits for name in chaos.failpoints)
+    assert all(run.hits_at(name) >= chaos.hits for name in chaos.failpoints)
     # Only calls that a killed writer was about to end have no answer.
     assert 0 < run.count(Outcome.UNKNOWN) <= sum(run.hits.values()) + run.kills
     assert not [each for each in lost(run) if each[1] is not Outcome.UNKNOWN]

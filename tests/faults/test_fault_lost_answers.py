@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import OmnigraphError, OutcomeUnknownError
+from omnigraph.errors import OmnigraphError, OutcomeUnknownError, StorageError
 from omnigraph.testing.fault_proxy import FaultProxy, NetworkFault, run_fault_proxy
 from omnigraph.testing.graph_contract.clauses import SEED, GraphPlace, film, holds, model_of
 from omnigraph.testing.invariants import assert_graph_is_whole
@@ -91,3 +91,24 @@ def test_the_graph_is_whole_after_all_of_that(places: Places):
         films = [film(row["code"], row["title"], row["genre"]) for row in graph.table("Film")]
         rest = [record for record in SEED if record.get("type") != "Film"]
         assert holds(graph, model_of(("append", [*films, *rest])))
+
+
+def test_an_init_that_other_requests_are_in_the_way_of_blames_no_other_init(places: Places):
+    """A store may refuse a request because of another one, without saying whose."""
+    places.proxy.clear()
+    beside(places, "counted").init().close()
+    for number in range(places.proxy.methods.count("PUT")):
+        place = beside(places, f"turned-away-{number}")
+        places.proxy.clear()
+        places.proxy.inject(NetworkFault.FORWARD, method="PUT", times=number)
+        places.proxy.inject(NetworkFault.CONFLICT, method="PUT")
+        try:
+            place.init().close()
+        except (StorageError, OutcomeUnknownError):
+            place.init(force=True).close()
+        places.proxy.clear()
+        place.open("r").close()
+
+
+def beside(places: Places, name: str) -> GraphPlace:
+    return dataclasses.replace(places.proxied, uri=f"{places.proxied.uri}-{name}")

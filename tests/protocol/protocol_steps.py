@@ -162,7 +162,7 @@ STEPS: tuple[Step, ...] = (
     ),
     Step(
         name="sync_staged",
-        what="files of staged rows are on the device before the plan is announced",
+        what="files of staged rows are on the device before the first table moves",
         patch=_without("omnigraph.tables.lance_tables.LanceTables.sync_staged"),
         tests=(f"{LOSS}[append0]", f"{LOSS}[merge]"),
     ),

@@ -9,6 +9,7 @@ promote      detached commit on the pin, then Restore: exact content whatever HE
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +20,20 @@ import lance
 import pyarrow as pa
 from lance import LanceDataset, LanceOperation, Transaction
 from lance.fragment import FragmentMetadata, RowIdSequence, write_fragments
+from lance.optimize import CompactionTask
 
 STAMPS = ["_row_created_at_version", "_row_last_updated_at_version"]
+
+REWRITE_OPTIONS = {
+    "target_rows_per_fragment": 1024 * 1024,
+    "max_rows_per_group": 1024,
+    "materialize_deletions": True,
+    "materialize_deletions_threshold": 0.0,
+    "defer_index_remap": False,
+    "enable_binary_copy": False,
+    "enable_binary_copy_force": False,
+}
+"""What a task must be told; it knows the rest itself."""
 
 
 @dataclass(frozen=True)
@@ -151,6 +164,21 @@ def row_ids_of(dataset: LanceDataset, fragment: int) -> list[int]:
     """The row ids of a fragment by offset, those of deleted rows too; its manifest holds them."""
     meta = dataset.get_fragment(fragment).metadata.row_id_meta
     return RowIdSequence.from_inline_metadata(meta).to_pyarrow().to_pylist()
+
+
+def rewritten(base: LanceDataset, fragments: Sequence[int]) -> list[FragmentMetadata]:
+    """New fragments with the rows of these, as a task of Lance's compaction writes them; no version appears."""
+    facts = {"fragments": [base.get_fragment(each).metadata.to_json() for each in fragments]}
+    task = CompactionTask.from_json(
+        json.dumps({"task": facts, "read_version": base.version, "options": REWRITE_OPTIONS})
+    )
+    return task.execute(base).new_fragments
+
+
+def stage_rewrite(base: LanceDataset, fragments: Sequence[int], number: int) -> Transaction:
+    after = [dataclasses.replace(each, id=number + place) for place, each in enumerate(rewritten(base, fragments))]
+    before = [base.get_fragment(each).metadata for each in fragments]
+    return Transaction(base.version, LanceOperation.Rewrite([LanceOperation.RewriteGroup(before, after)], []))
 
 
 # ── committing ───────────────────────────────────────────────────────────────────────────────────────────────────────

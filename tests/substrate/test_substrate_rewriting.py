@@ -18,46 +18,25 @@ from lance.commit import CommitConflictError
 from lance.optimize import Compaction, CompactionTask
 from substrate_people import KINDS, covered, created, found, people, segments, stage_index, uncovered_rows
 from substrate_steps import (
+    REWRITE_OPTIONS,
     Place,
     commit,
     commit_detached,
     ids,
     promote,
+    rewritten,
     row_ids,
     rows,
     stage_append,
     stage_delete,
     stage_replace,
+    stage_rewrite,
     stamps,
     values,
     versions,
 )
 
-OPTIONS = {
-    "target_rows_per_fragment": 1024 * 1024,
-    "max_rows_per_group": 1024,
-    "materialize_deletions": True,
-    "materialize_deletions_threshold": 0.0,
-    "defer_index_remap": False,
-    "enable_binary_copy": False,
-    "enable_binary_copy_force": False,
-}
-"""What a task must be told; it knows the rest itself."""
-
 ONE_PARTITION = {"num_partitions": 1}
-
-
-def rewritten(base: LanceDataset, fragments: Sequence[int]) -> list:
-    """New fragments with the rows of these, as a task of Lance's compaction writes them; no version appears."""
-    facts = {"fragments": [base.get_fragment(each).metadata.to_json() for each in fragments]}
-    task = CompactionTask.from_json(json.dumps({"task": facts, "read_version": base.version, "options": OPTIONS}))
-    return task.execute(base).new_fragments
-
-
-def stage_rewrite(base: LanceDataset, fragments: Sequence[int], number: int) -> Transaction:
-    after = [dataclasses.replace(each, id=number + place) for place, each in enumerate(rewritten(base, fragments))]
-    before = [base.get_fragment(each).metadata for each in fragments]
-    return Transaction(base.version, LanceOperation.Rewrite([LanceOperation.RewriteGroup(before, after)], []))
 
 
 def grown(place: Place) -> LanceDataset:
@@ -111,14 +90,16 @@ def test_a_task_made_from_json_needs_no_more_than_lances_own_tasks_tell(place: P
     facts = json.loads(planned.json())
     assert set(facts) == {"task", "read_version", "options"}
     assert set(facts["task"]) == {"fragments"}
-    assert set(OPTIONS) <= set(facts["options"])
+    assert set(REWRITE_OPTIONS) <= set(facts["options"])
     facts["task"]["fragments"] = facts["task"]["fragments"][1:3]
     (new,) = CompactionTask.from_json(json.dumps(facts)).execute(base).new_fragments
     assert new.physical_rows == 4
-    for name in OPTIONS:
+    for name in REWRITE_OPTIONS:
         with pytest.raises(ValueError, match=f"missing field `{name}`"):
             CompactionTask.from_json(
-                json.dumps(facts | {"options": {each: OPTIONS[each] for each in OPTIONS if each != name}})
+                json.dumps(
+                    facts | {"options": {each: REWRITE_OPTIONS[each] for each in REWRITE_OPTIONS if each != name}}
+                )
             )
 
 

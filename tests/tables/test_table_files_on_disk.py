@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 from table_rows import BLOBS, PERSON, SCHEMA, create, files_below, ids, rows
 
+from omnigraph.errors import StorageError
 from omnigraph.storage import StorageAdapter, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.tables.interface import IndexSpec
@@ -39,6 +40,7 @@ STAGES: dict[str, Callable] = {
     "append": lambda tables, base: tables.stage_append(base, rows(z=1)),
     "written": lambda tables, base: tables.stage_append(base, [tables.write_rows(base.pin, rows(z=1), schema=SCHEMA)]),
     "upsert": lambda tables, base: tables.stage_upsert(base, rows(b=9, z=1)),
+    "upsert of a stream": lambda tables, base: tables.stage_upsert(base, rows(b=9, z=1).to_reader()),
     "replace": lambda tables, base: tables.stage_replace(base, rows(b=9, z=1), pa.array([1], pa.uint64())),
     "overwrite": lambda tables, base: tables.stage_overwrite(base, rows(z=1)),
     "delete": lambda tables, base: tables.stage_delete_keys(base, pa.array(["a"])),
@@ -114,6 +116,35 @@ def test_every_file_of_a_fold_is_made_durable(on_branch, local):
     assert set(second) == {each for each in files_below(local) - before - written if not needs_no_sync(each)}
     assert [each for each in second if "/_indices/" in each]
     assert ids(LanceTables(local), made) == {"a", "b", "c", "d"}
+
+
+def test_a_merge_that_breaks_off_leaves_no_version_behind(local):
+    tables = LanceTables(local)
+    base = create(tables, rows(a=1))
+    before = files_below(local)
+
+    def broken():
+        yield from rows(a=2).to_batches()
+        raise OSError("the source broke off")
+
+    with pytest.raises((OSError, StorageError), match="the source broke off"):
+        tables.stage_upsert(base, pa.RecordBatchReader.from_batches(SCHEMA, broken()))
+    assert all("/data/" in each for each in files_below(local) - before)
+
+
+def test_a_version_does_not_say_more_of_parts_that_were_folded_from_more(local):
+    tables = LanceTables(local)
+    sizes = []
+    for count in (40, 120):
+        handle = tables.commit_create(tables.stage_create(f"nodes/{count}", SCHEMA, rows(a=1)))
+        for number in range(count):
+            handle = tables.commit_exact(handle, [tables.stage_append(handle, rows(**{f"t{number}": number}))])
+        folded = tables.fold_rows(handle, [each.number for each in tables.parts(handle)][1:])
+        made = tables.commit_exact(handle, tables.stage_fold(handle, folded, []))
+        # What the commit that made it did is told too; the next one leaves that out.
+        made = tables.commit_exact(made, [tables.stage_append(made, rows(z=1))])
+        sizes.append(len(local.read(local.key(f"nodes/{count}/{manifest_name(made.pin.version)}"))))
+    assert abs(sizes[1] - sizes[0]) < 40, sizes
 
 
 def referenced(handle, local: LocalAdapter) -> set[str]:

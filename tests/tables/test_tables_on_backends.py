@@ -34,7 +34,7 @@ def test_a_table_lives_through_all_its_staged_writes(tables, adapter):
         handle, [tables.stage_indexes(handle, [IndexSpec(column="id", kind="btree", name="i")])]
     )
     fork = tables.fork(handle, "b1")
-    fork = tables.commit_exact(fork, [tables.stage_insert(fork, rows(z=9))])
+    fork = tables.commit_exact(fork, [tables.stage_append(fork, rows(z=9))])
     tables.sync_committed([handle, fork])
     fresh = LanceTables(adapter)
     assert ids(fresh, fresh.open_at(handle.pin)) == {"b", "c"}

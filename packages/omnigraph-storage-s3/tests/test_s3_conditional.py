@@ -231,12 +231,29 @@ def test_a_create_is_in_doubt_when_the_object_cannot_be_looked_at(store: S3Adapt
     assert_unsettled(caught.value, store, key)
 
 
-def test_a_conflict_is_a_lost_race(store: S3Adapter, proxy: FaultProxy):
+def test_a_conflict_is_a_lost_race_of_a_replacement(store: S3Adapter, proxy: FaultProxy):
     token = store.read_versioned(store.key("old")).token
-    proxy.inject(NetworkFault.CONFLICT, method="PUT", times=2)
-    assert store.write_if_absent(store.key("new"), b"mine") is False
+    proxy.inject(NetworkFault.CONFLICT, method="PUT")
     assert store.write_if_match(store.key("old"), b"mine", token) is None
-    assert proxy.methods.count("PUT") == 2
+    assert proxy.methods.count("PUT") == 1
+
+
+def test_a_create_that_met_another_request_is_sent_again(store: S3Adapter, other: S3Adapter, proxy: FaultProxy):
+    proxy.inject(NetworkFault.CONFLICT, method="PUT")
+    assert store.write_if_absent(store.key("new"), b"mine") is True
+    assert proxy.methods == ("PUT", "PUT")
+    # The other request was a create.
+    other.write(other.key("theirs"), b"theirs")
+    proxy.inject(NetworkFault.CONFLICT, method="PUT")
+    assert store.write_if_absent(store.key("theirs"), b"mine") is False
+    assert store.read(store.key("theirs")) == b"theirs"
+
+
+def test_a_create_that_meets_another_request_every_time_is_not_said_to_have_lost(store: S3Adapter, proxy: FaultProxy):
+    proxy.inject(NetworkFault.CONFLICT, method="PUT", times=10)
+    with pytest.raises(StorageError, match="ConditionalRequestConflict"):
+        store.write_if_absent(store.key("new"), b"mine")
+    assert proxy.methods.count("PUT") == 3
 
 
 # ── the answer to a replacement is lost ──────────────────────────────────────────────────────────────────────────────

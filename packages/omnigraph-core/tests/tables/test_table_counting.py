@@ -19,7 +19,6 @@ def test_each_call_is_counted_under_its_name(tables, create, rows, schema):
         written = tables.write_rows(base.pin, rows(c=3), schema=schema)
         tables.read_written(written, columns=["id"]).read_all()
         staged = tables.stage_append(base, [written])
-        tables.stage_insert(base, rows(d=4))
         tables.stage_upsert(base, rows(a=4))
         tables.stage_overwrite(base, rows(a=4))
         tables.stage_delete(base, pc.field("n") == 1)
@@ -28,7 +27,7 @@ def test_each_call_is_counted_under_its_name(tables, create, rows, schema):
         tables.fork(after, "b1")
     assert counts == {
         "stage_create": 1, "commit": 2, "open": 1, "read": 1, "count": 1, "lookup": 1, "write_rows": 1,
-        "read_written": 1, "stage_append": 1, "stage_insert": 1, "stage_upsert": 1, "stage_overwrite": 1,
+        "read_written": 1, "stage_append": 1, "stage_upsert": 1, "stage_overwrite": 1,
         "stage_delete": 1, "indexes": 1, "fork": 1,
     }  # fmt: skip
 

@@ -9,13 +9,12 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import InternalError, ReadOnlyError, StorageCondition, StorageError
-from omnigraph.tables.interface import IndexSpec, TablePin
+from omnigraph.tables.interface import IndexSpec, SnapshotHandle, TablePin
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.opening import open_dataset, place_of
 
 STAGINGS = {
     "append": (lambda tables, base, rows: tables.stage_append(base, rows(z=9)), {"a": 1, "b": 2, "c": 3, "z": 9}),
-    "insert": (lambda tables, base, rows: tables.stage_insert(base, rows(z=9)), {"a": 1, "b": 2, "c": 3, "z": 9}),
     "upsert": (lambda tables, base, rows: tables.stage_upsert(base, rows(b=7, z=9)), {"a": 1, "b": 7, "c": 3, "z": 9}),
     "overwrite": (lambda tables, base, rows: tables.stage_overwrite(base, rows(z=9)), {"z": 9}),
     "overwrite with nothing": (lambda tables, base, rows: tables.stage_overwrite(base, rows()), {}),
@@ -54,6 +53,34 @@ def test_a_staged_write_is_seen_by_who_asks_for_it_and_by_nobody_else_until_its_
     assert contents(base) == {"a": 1, "b": 2, "c": 3}
     assert tables.table_state(after).row_count == len(expected)
     assert after.dataset.has_stable_row_ids
+
+
+@pytest.mark.parametrize("name", [*STAGINGS, "replace", "delete at", "indexes"])
+@pytest.mark.parametrize("is_worn", [False, True], ids=["new", "worn"])
+def test_what_a_staged_write_makes_is_known_before_its_commit(name: str, is_worn: bool, tables, create, rows):
+    others = {
+        "replace": lambda: tables.stage_replace(base, rows(b=7, z=9), address(tables, base, "b")),
+        "delete at": lambda: tables.stage_delete_at(base, address(tables, base, "b")),
+        "indexes": lambda: tables.stage_indexes(base, [IndexSpec(column="id", kind="btree", name="by_id")]),
+    }
+    base = create(rows(a=1, b=2, c=3))
+    if is_worn:
+        base = tables.commit_exact(base, [tables.stage_append(base, rows(d=4, e=5))])
+        base = tables.commit_exact(base, [tables.stage_delete_keys(base, pa.array(["c", "d"]))])
+    staged = others[name]() if name in others else STAGINGS[name][0](tables, base, rows)
+    expected = tables.expected(base, [staged])
+    made = tables.commit_exact(base, [staged])
+    assert (expected.pin, expected.state) == (made.pin, tables.table_state(made))
+
+
+def test_of_several_steps_nothing_is_expected(tables, create, rows):
+    base = create(rows(a=1, b=2))
+    steps = [tables.stage_upsert(base, rows(b=3)), tables.stage_delete_keys(base, pa.array(["a"]))]
+    assert tables.expected(base, steps) is None
+
+
+def address(tables: LanceTables, base: SnapshotHandle, name: str) -> pa.Array:
+    return tables.lookup(base, pa.array([name]), columns=["id"], with_address=True)["_rowaddr"].combine_chunks()
 
 
 @pytest.mark.parametrize("name", STAGINGS)
@@ -124,16 +151,7 @@ def test_a_creator_loses_against_a_table_that_grew_meanwhile(tables, create, row
     assert newest_version(tables) == 2
 
 
-# ── insert and upsert ────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_an_insert_of_a_key_that_is_there_is_refused_and_writes_nothing(tables, create, rows):
-    base = create(rows(a=1, b=2))
-    with pytest.raises(StorageError) as caught:
-        tables.stage_insert(base, rows(c=3, b=9))
-    assert caught.value.condition is StorageCondition.PRECONDITION
-    assert caught.value.details["keys"] == ["b"]
-    assert newest_version(tables) == base.pin.version
+# ── upsert ────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def test_an_upsert_of_new_keys_alone_is_an_append(tables, create, rows, contents):
@@ -159,14 +177,13 @@ def test_an_upsert_keeps_the_row_ids_of_what_it_replaces(tables, create, rows):
     assert ids[0] == ids[1]
 
 
-@pytest.mark.parametrize("stage", ["stage_insert", "stage_upsert"])
 @pytest.mark.parametrize("keys", [["a", "a"], ["a", None]])
-def test_keys_that_are_null_or_come_twice_are_refused(stage, keys, tables, create):
+def test_keys_that_are_null_or_come_twice_are_refused(keys, tables, create):
     base = create()
     # A table of pyarrow takes a null where its schema forbids one.
     bad = pa.table({"id": pa.array(keys, pa.string()), "n": pa.array([1, 2], pa.int32())}, schema=None)
     with pytest.raises(InternalError, match="null or repeated"):
-        getattr(tables, stage)(base, bad)
+        tables.stage_upsert(base, bad)
 
 
 # ── delete ───────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -251,7 +268,6 @@ def test_a_root_opened_for_reading_takes_no_write(adapter, tables, create, rows,
         "write_rows": lambda: tables.write_rows(base.pin, rows(b=2), schema=schema),
         "stage_create": lambda: tables.stage_create("nodes/x", schema),
         "stage_append": lambda: tables.stage_append(base, rows(b=2)),
-        "stage_insert": lambda: tables.stage_insert(base, rows(b=2)),
         "stage_upsert": lambda: tables.stage_upsert(base, rows(b=2)),
         "stage_overwrite": lambda: tables.stage_overwrite(base, rows(b=2)),
         "stage_delete": lambda: tables.stage_delete(base, pc.field("n") == 1),

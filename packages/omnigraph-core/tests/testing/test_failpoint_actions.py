@@ -24,6 +24,7 @@ from omnigraph.testing.faults import (
     Barrier,
     Call,
     FailpointError,
+    Once,
     OnNth,
     Raise,
     RaiseTimes,
@@ -58,6 +59,14 @@ def test_an_action_can_wait_for_the_nth_time():
         for _ in range(4):
             reach(LOAD_STAGED)
     assert called == ["load.staged", "load.staged"]
+
+
+def test_an_action_can_happen_once():
+    called: list[str] = []
+    with armed({LOAD_STAGED: OnNth(2, Once(Call(called.append)))}):
+        for _ in range(4):
+            reach(LOAD_STAGED)
+    assert called == ["load.staged"]
 
 
 def test_the_body_may_fail_and_the_failpoint_is_disarmed_all_the_same():

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import pickle
 import time
+from collections import Counter
+from random import Random
 
 import pytest
 
@@ -14,7 +16,7 @@ from omnigraph.failpoints import LOAD_STAGED, reach
 from omnigraph.storage import Capability, StorageAdapter, StorageUri, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.testing import CountingAdapter, DelayingAdapter, DiedError, DyingAdapter, Fault, FaultyAdapter
-from omnigraph.testing.faults import armed
+from omnigraph.testing.faults import FlakyAdapter, armed
 
 _numbers = itertools.count()
 
@@ -115,6 +117,37 @@ def test_a_delay_holds_up_only_its_verb():
     assert time.monotonic() - started >= 0.2
 
 
+def outcomes_of_writes(seed: int, share: float) -> tuple[list[tuple[bool, bool]], list[str]]:
+    """Of each of many writes, whether it was said to have failed and whether its bytes are there; and what was told."""
+    inner, struck = memory(), list[str]()
+    adapter = FlakyAdapter(inner, Random(seed), share, struck=struck.append)
+    outcomes = []
+    for number in range(200):
+        key = adapter.key(f"object-{number}")
+        try:
+            adapter.write(key, b"1")
+            has_failed = False
+        except StorageError:
+            has_failed = True
+        outcomes.append((has_failed, inner.exists(key)))
+    return outcomes, struck
+
+
+def test_a_flaky_store_fails_before_and_after_its_effect_as_often_as_it_was_told_and_says_which():
+    outcomes, struck = outcomes_of_writes(1, 0.2)
+    assert (False, False) not in outcomes
+    assert Counter(struck) == {
+        "write before": outcomes.count((True, False)),
+        "write after": outcomes.count((True, True)),
+    }
+    assert all(5 <= count <= 60 for count in Counter(struck).values())
+
+
+def test_a_flaky_store_fails_the_same_again_from_the_same_seed():
+    assert outcomes_of_writes(1, 0.2) == outcomes_of_writes(1, 0.2) != outcomes_of_writes(2, 0.2)
+    assert outcomes_of_writes(1, 0.0) == ([(False, True)] * 200, [])
+
+
 def test_a_handle_that_died_at_a_failpoint_asks_nothing_more_of_the_store():
     inner = memory()
     adapter = DyingAdapter(inner)
@@ -144,6 +177,7 @@ def test_wrappers_travel_with_what_they_wrap():
         CountingAdapter(inner),
         DelayingAdapter(inner, {"write": 1.0}),
         FaultyAdapter(inner, Fault(verb="read", error=TimeoutError(), skip=9)),
+        FlakyAdapter(inner, Random(1), 0.0),
     ):
         again = pickle.loads(pickle.dumps(adapter))
         assert type(again) is type(adapter)

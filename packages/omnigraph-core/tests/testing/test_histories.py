@@ -6,11 +6,9 @@ is made up.
 
 from __future__ import annotations
 
-import json
 import secrets
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,8 +17,21 @@ from publish_world import publish_bare
 import omnigraph as og
 from omnigraph.history.commits import CommitKind
 from omnigraph.schema import compile_schema
-from omnigraph.testing.histories import CallRecord, Outcome, check_history, read_records
-from omnigraph.testing.model import ModelGraph
+from omnigraph.testing.histories import check_history
+from omnigraph.testing.history_calls import (
+    Creation,
+    How,
+    Load,
+    Look,
+    Mutation,
+    Upkeep,
+    Work,
+    digest_of_export,
+    digest_of_traversal,
+    traversal,
+)
+from omnigraph.testing.history_records import CallRecord, Outcome
+from omnigraph.testing.model import Mode, ModelGraph, Record
 from omnigraph.testing.mutation_model import DeleteNodes, InsertNode, Statement, Update, Where
 
 SCHEMA = """
@@ -60,10 +71,30 @@ class Story:
         )
 
     def told(self, call: str, *statements: Statement, **facts: Any) -> CallRecord:
+        return self.noted(call, Mutation(statements=statements), **facts)
+
+    def noted(self, call: str, work: Work, **facts: Any) -> CallRecord:
         facts = {"before": self.version, "after": self.version, **facts}
-        record = CallRecord(call=call, statements=statements, **facts)
+        record = CallRecord(call=call, work=work, **facts)
         self.records.append(record)
         return record
+
+    def load(self, records: Sequence[Record], mode: Mode, *, call: str, **facts: Any) -> CallRecord:
+        """A load that was acknowledged."""
+        before = self.version
+        commit = self.graph.load(list(records), mode, actor=call).commit
+        work = Load(mode=mode, records=tuple(records), is_named=True)
+        ended = {"before": before, "outcome": Outcome.ACKNOWLEDGED, "commit_id": commit.id, **facts}
+        return self.noted(call, work, **ended)
+
+    def look(self, how: How, **facts: Any) -> CallRecord:
+        """A read of the newest state."""
+        if how == "query":
+            digest = digest_of_traversal(self.graph.query(traversal(self.model.catalog)).rows())
+        else:
+            digest = digest_of_export(self.graph.export())
+        seen = {"outcome": Outcome.SEEN, "commit_id": self.graph.snapshot().commit.id, "digest": digest, **facts}
+        return self.noted(f"look-{len(self.records)}", Look(how=how), **seen)
 
     def change(self, number: int, **facts: Any) -> None:
         self.records[number] = replace(self.records[number], **facts)
@@ -74,6 +105,10 @@ class Story:
 
 def person(name: str, age: int | None = None) -> dict[str, Any]:
     return {"type": "Person", "data": {"name": name, "age": age}}
+
+
+def knows(source: str, target: str) -> dict[str, Any]:
+    return {"edge": "Knows", "from": source, "to": target}
 
 
 def aged(age: int, name: str) -> Update:
@@ -278,18 +313,87 @@ def test_rows_too_many_or_too_few_are_told_at_every_version(story: Story):
     assert "version 3 has {'edge:Knows': 0, 'node:Person': 3} rows" in only(story)
 
 
-# ── notes ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+def test_loads_of_every_mode_are_replayed(story: Story):
+    story.load([person("bo"), knows("ann", "bo")], "append", call="append", affected=(1, 1))
+    story.load([person("ann", 9)], "merge", call="merge", affected=(1, 0))
+    story.load([knows("bo", "bo")], "overwrite", call="overwrite", affected=(0, 1))
+    story.load([], "merge", call="empty", affected=(0, 0))
+    story.noted("twice", Load(mode="append", records=(person("bo"),)), outcome=Outcome.REFUSED, error="twice")
+    assert story.problems() == []
+    story.change(-1, work=Load(mode="append", records=(person("cy"),)))
+    assert "ended as refused, and no state" in only(story)
+    story.change(-1, work=Load(mode="append", records=(person("bo"),)))
+    story.change(1, affected=(2, 0))
+    assert "was told of (2, 0) nodes and edges" in only(story)
 
 
-def test_notes_give_the_records_back_and_a_call_without_an_ending_is_unknown(tmp_path: Path):
-    ended = CallRecord(
-        call="a", statements=(aged(5, "bo"),), before=2, after=3, outcome=Outcome.ACKNOWLEDGED, commit_id="x",
-        affected=(1, 0),
-    )  # fmt: skip
-    begun = CallRecord(call="b", statements=(aged(6, "bo"),), before=3)
-    lines = [json.dumps(each) for each in (ended.intent(), ended.ending(), {"hit": "publish.before_commit"})]
-    file = tmp_path / "writer.jsonl"
-    file.write_text("".join(f"{line}\n" for line in [*lines, json.dumps(begun.intent())]) + '{"ending": "b", "aft')
-    assert read_records(file) == (ended, begun)
-    assert read_records(file)[1].outcome is Outcome.UNKNOWN
-    assert read_records(tmp_path / "none.jsonl") == ()
+def test_a_load_that_was_repeated_made_one_commit_whatever_its_attempts_were_told(story: Story):
+    story.load([person("bo")], "append", call="again", attempts=2)
+    assert story.problems() == []
+    # The second attempt found what the first had left to a recovery, which came later.
+    story.change(0, outcome=Outcome.REFUSED, commit_id=None, error="twice")
+    assert story.problems() == []
+    story.graph.load([person("bo")], "merge", actor="again")
+    assert any("made 2 commits" in each for each in story.problems())
+
+
+def test_a_call_whose_outcome_is_unknown_has_made_the_commit_that_it_was_told_of_or_none(story: Story):
+    made = story.insert("bo")
+    story.change(0, outcome=Outcome.UNKNOWN)
+    assert story.problems() == []
+    story.change(0, commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert f"was told of commit 01ARZ3NDEKTSV4RRFFQ69G5FAV, and made {made.commit_id}" in only(story)
+
+
+def test_upkeep_makes_its_own_commits_and_no_others(story: Story):
+    before = story.version
+    story.graph.actor = "upkeep"
+    commit = story.graph.maintain.ensure_indices().commit
+    story.graph.actor = None
+    assert commit is not None
+    story.noted("upkeep", Upkeep(), before=before, outcome=Outcome.ACKNOWLEDGED, commit_id=commit.id)
+    story.noted("none", Upkeep(), outcome=Outcome.NOTHING)
+    assert story.problems() == []
+    story.change(0, outcome=Outcome.NOTHING, commit_id=None)
+    assert "ended as nothing, and made commit" in only(story)
+    story.change(0, outcome=Outcome.ACKNOWLEDGED, commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
+    assert "which is not there" in only(story)
+
+
+@pytest.mark.parametrize("how", ["export", "query"])
+def test_what_was_read_is_the_state_of_the_commit_that_was_read(story: Story, how: How):
+    story.load([person("bo"), knows("ann", "bo")], "append", call="first")
+    story.look(how)
+    story.load([knows("bo", "bo")], "append", call="second")
+    assert story.problems() == []
+    newest = story.graph.snapshot().commit
+    story.change(1, commit_id=newest.id, after=story.version)
+    assert f"has read other rows than version {newest.manifest_version} has" in only(story)
+
+
+def test_a_read_of_what_was_old_when_it_began_is_told(story: Story):
+    story.look("refresh", digest=None)
+    story.insert("bo")
+    assert story.problems() == []
+    story.change(0, before=story.version, after=story.version)
+    assert "went from version 3 to 3, and has read commit" in only(story)
+    story.change(0, commit_id="01ARZ3NDEKTSV4RRFFQ69G5FAV", before=2)
+    assert "which is version None" in only(story)
+
+
+def test_a_graph_that_was_made_beside_holds_the_first_load(story: Story):
+    digest = digest_of_export(story.graph.export())
+    story.noted("made", Creation(), outcome=Outcome.ACKNOWLEDGED, digest=digest)
+    assert story.problems() == []
+    story.change(0, digest="0")
+    assert "made a graph that holds something else than its first load" in only(story)
+
+
+def test_trouble_with_the_store_is_a_problem_only_where_stores_do_not_fail_on_purpose(story: Story):
+    story.told("trouble", aged(5, "ann"), outcome=Outcome.TROUBLE, error="StorageError: no")
+    assert "failed: StorageError: no" in only(story)
+    assert check_history(story.graph, story.model, story.records, since=story.since, stores_fail=True) == []
+    story.insert("bo")
+    story.change(1, outcome=Outcome.TROUBLE, commit_id=None, affected=None, error="StorageError: no")
+    (problem,) = check_history(story.graph, story.model, story.records, since=story.since, stores_fail=True)
+    assert "ended as trouble, and made commit" in problem

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -28,12 +31,22 @@ def test_sixty_four_single_rows_are_folded_and_nothing_else_is():
 
 
 def test_what_is_folded_takes_a_full_tier_above_it_along():
-    assert choose_parts(parts(*[64] * 15, *[1] * 64)) == tuple(range(79))
-    assert choose_parts(parts(*[64] * 14, *[1] * 64)) == tuple(range(14, 78))
+    assert choose_parts(parts(*[64] * 3, *[1] * 64)) == tuple(range(67))
+    assert choose_parts(parts(*[64] * 2, *[1] * 64)) == tuple(range(2, 66))
+
+
+def test_what_is_folded_takes_every_tier_along_that_it_fills():
+    assert choose_parts(parts(*[1_024] * 3, *[256] * 3, *[64] * 3, *[1] * 64)) == tuple(range(73))
+    assert choose_parts(parts(*[1_024] * 3, *[256] * 2, *[64] * 3, *[1] * 64)) == tuple(range(5, 72))
 
 
 def test_a_full_tier_is_folded_alone_too():
-    assert choose_parts(parts(*[1_000] * 16, *[1] * 63)) == tuple(range(16))
+    assert choose_parts(parts(*[1_000] * 4, *[1] * 63)) == tuple(range(4))
+    assert choose_parts(parts(*[20_000] * 16)) == tuple(range(16))
+
+
+def test_large_parts_wait_until_there_are_many():
+    assert choose_parts(parts(*[20_000] * 15)) == ()
 
 
 def test_large_parts_are_never_folded():
@@ -46,18 +59,44 @@ def test_one_fold_moves_a_bounded_number_of_bytes():
     assert len(choose_parts(many)) == MAX_FOLD_BYTES // MAX_PART_BYTES
 
 
+@dataclass
+class Line:
+    """A type that gets one row per commit and is folded by the rule.
+
+    Attributes:
+        held: its parts.
+        moved: rows that were written again, all folds together.
+    """
+
+    held: list[TablePart] = field(default_factory=list)
+    moved: int = 0
+
+    def commit(self, number: int) -> None:
+        before, self.held = self.held, [*self.held, part(number, 1)]
+        if is_due(before, self.held):
+            chosen = {*choose_parts(self.held)}
+            rows = sum(each.live_count for each in self.held if each.number in chosen)
+            self.moved += rows
+            self.held = [*(each for each in self.held if each.number not in chosen), part(max(chosen), rows)]
+
+
 def test_many_commits_of_one_row_leave_few_parts_and_move_no_row_more_than_once_per_tier():
-    held: list[TablePart] = []
-    moved = 0
+    line = Line()
     for number in range(20_000):
-        before, held = held, [*held, part(number, 1)]
-        if is_due(before, held):
-            chosen = {*choose_parts(held)}
-            rows = sum(each.live_count for each in held if each.number in chosen)
-            moved += rows
-            held = [*(each for each in held if each.number not in chosen), part(max(chosen), rows)]
-        assert len(held) <= 63 + 3 * 15 + 1
-    assert moved <= 20_000 * 4
+        line.commit(number)
+        assert len(line.held) <= 63 + 3 * 4 + 15
+    assert line.moved <= 20_000 * 5
+
+
+@pytest.mark.parametrize(("commits", "folded"), [(64, 1), (256, 4), (1_024, 7), (4_096, 10), (16_384, 13)])
+def test_folded_parts_grow_in_number_with_the_logarithm_of_the_commits(commits, folded):
+    """Three more, at most, when there are four times as many commits; and as many rows as were committed."""
+    line, most = Line(), 0
+    for number in range(commits):
+        line.commit(number)
+        most = max(most, sum(each.live_count > 1 for each in line.held))
+    assert most <= folded
+    assert sum(each.live_count for each in line.held) == commits
 
 
 @settings(max_examples=50)

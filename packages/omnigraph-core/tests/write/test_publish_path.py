@@ -24,10 +24,11 @@ from publish_world import (
 )
 
 from omnigraph import failpoints
-from omnigraph.errors import InternalError
+from omnigraph.errors import InternalError, StorageCondition, StorageError
 from omnigraph.history.log import open_manifest
 from omnigraph.history.whereabouts import whereabouts
 from omnigraph.tables.counting import count_table_calls
+from omnigraph.tables.log import LogTable
 from omnigraph.testing.faults import Call, armed, recorded
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.plan import PublishPlan, ReadSet
@@ -207,6 +208,37 @@ def test_a_publish_reads_nothing_and_opens_nothing_on_a_warm_handle():
     with count_table_calls() as counts:
         publish(repository, started, Deadline())
     assert counts == {"commit": 1, "log.stage": 1, "log.publish": 1}
+
+
+def test_a_table_that_became_another_version_than_expected_is_published_as_what_it_is():
+    repository = new_graph()
+    log = repository.newest()
+    stray = repository.tables.open_at(log.state.entries[PERSON].pin)
+    target = repository.snapshot(log).schema.node("Person")
+    repository.tables.commit_exact(stray, [repository.tables.stage_append(stray, rows(target, ["stray"]))])
+    with count_table_calls() as counts:
+        published = write(repository, {PERSON: appending("ann")})
+    # Once ahead, for the version that was expected, and once for the one that was made.
+    assert counts["log.stage"] == 2
+    entry = published.log.state.entries[PERSON]
+    assert entry.pin.version > stray.pin.version + 1
+    assert ids_now(repository, PERSON) == ["ann"]
+
+
+def test_a_version_that_could_not_be_staged_ahead_is_staged_when_its_tables_are_made():
+    repository = new_graph()
+    genuine, failures = LogTable.stage, [StorageError("Lost.", condition=StorageCondition.TRANSIENT, help="Wait.")]
+
+    def stage(self: LogTable, *arguments: object) -> object:
+        if failures:
+            raise failures.pop()
+        return genuine(self, *arguments)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LogTable, "stage", stage)
+        write(repository, {PERSON: appending("ann")})
+    assert ids_now(repository, PERSON) == ["ann"]
+    assert sidecars(repository) == []
 
 
 # ── plans that cannot be ─────────────────────────────────────────────────────────────────────────────────────────

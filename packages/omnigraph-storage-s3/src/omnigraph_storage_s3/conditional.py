@@ -2,7 +2,8 @@
 
     PUT If-None-Match: *  or  If-Match: <etag>
       ├─ 200                     won
-      ├─ 412, 409 (404)          lost
+      ├─ 412                     lost; so is a replacement by 409 and 404
+      ├─ 409                     a create met another request: it had no effect, send it again
       └─ no answer, or 5xx       HEAD: whose nonce does the object carry?
            ├─ ours                 won after all
            ├─ nothing has changed  no effect so far: send it again, a few times
@@ -52,7 +53,11 @@ class IsAbsent:
 
     def is_refused_by(self, error: BaseException) -> bool:
         """Whether this is the server's way to say that the condition does not hold."""
-        return http_status(error) in (409, 412)
+        return http_status(error) == 412
+
+    def is_undecided_by(self, error: BaseException) -> bool:
+        """Whether the server judged nothing: another request, a delete for instance, was under way."""
+        return http_status(error) == 409
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,10 @@ class HasEtag:
         """As for a create; a missing object does not have the ETag either, and a missing bucket says nothing."""
         status = http_status(error)
         return status in (409, 412) or (status == 404 and error_code(error) != "NoSuchBucket")
+
+    def is_undecided_by(self, error: BaseException) -> bool:
+        """Never: whoever replaces an object reads it again anyway when the race is lost."""
+        return False
 
 
 def new_nonce() -> str:
@@ -130,14 +139,14 @@ def put_if(
             return str(answer["ETag"])
         except Exception as error:  # noqa: BLE001  # whatever it is, it leaves below unless it is understood
             failure = error
-        is_lost = condition.is_refused_by(failure)
+        is_lost, is_undecided = condition.is_refused_by(failure), condition.is_undecided_by(failure)
         if is_lost and not was_sent:
             return None
-        if not is_lost and not is_transient(failure):
+        if not is_lost and not is_undecided and not is_transient(failure):
             if may_land_late:
                 raise _unsettled(uri) from failure
             raise failure
-        if is_lost or not had_no_effect(failure):
+        if is_lost or not (is_undecided or had_no_effect(failure)):
             was_sent = True
             may_land_late |= not isinstance(failure, ClientError)
             state = _look_after_failure(client, place, uri)

@@ -13,7 +13,8 @@ from __future__ import annotations
 import dataclasses
 import logging
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import Final
 
@@ -28,7 +29,7 @@ from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import TablePin
-from omnigraph.tables.opening import Place, detached_name, open_dataset
+from omnigraph.tables.opening import Place, detached_name, open_dataset, transaction_name
 from omnigraph.tables.quarantine import quarantine_unreadable
 from omnigraph.tables.staging import COMMIT_PROPERTY, planned
 
@@ -60,6 +61,9 @@ def commit_create(adapter: StorageAdapter, staged: LanceStaged) -> LanceSnapshot
                 continue
             found = _created_by_us(place, staged.transaction_id)
             if found is None:
+                if not is_last and condition_of_lance(error) is StorageCondition.PRECONDITION:
+                    # Refused as if there were one, and there is none: another request was in the way.
+                    continue
                 raise as_storage_error(error, "create", place.uri) from error
             made = found
         break
@@ -105,16 +109,35 @@ def detached_view_of_fragments(
     return made, (made.version,)
 
 
+@contextmanager
+def detached_with_settings(
+    adapter: StorageAdapter, base: LanceSnapshot, settings: Mapping[str, str]
+) -> Iterator[LanceDataset]:
+    """The base with settings of Lance that its table does not have, for staging. Afterwards nothing is left of it."""
+    operation = LanceOperation.UpdateConfig(config_updates=LanceOperation.UpdateMap(dict(settings)))
+    transaction = Transaction(read_version=base.pin.version, operation=operation)
+    made = _commit_detached(base.dataset, transaction, base.place)
+    try:
+        yield made
+    finally:
+        names = detached_name(made.version), transaction_name(base.pin.version, transaction.uuid)
+        _remove(adapter, base.place, names)
+
+
 def remove_detached(adapter: StorageAdapter, place: Place, versions: Sequence[int]) -> None:
     """Remove the files of detached versions, which Lance never does; what was promoted from them needs them no more."""
+    _remove(adapter, place, [detached_name(each) for each in versions])
+
+
+def _remove(adapter: StorageAdapter, place: Place, names: Sequence[str]) -> None:
     if not place.has_files:
         return
-    for version in versions:
+    for name in names:
         try:
-            adapter.delete(place.file(detached_name(version)))
+            adapter.delete(place.file(name))
         except StorageError as error:
             # Litter and no more: the commit stands, or its own error is the one to tell.
-            _LOG.debug("A detached version stays at %s: %s", place.uri, error.message)
+            _LOG.debug("%s stays at %s: %s", name, place.uri, error.message)
 
 
 def in_order(base: LanceSnapshot, staged: Sequence[LanceStaged]) -> list[LanceStaged]:

@@ -49,6 +49,14 @@ class TableState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedVersion:
+    """A version that is about to be made, as it will be known."""
+
+    pin: TablePin
+    state: TableState
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class IndexSpec:
     """An index to build: the column, the kind (``btree``, ``inverted``, ``vector``) and a name of its own."""
 

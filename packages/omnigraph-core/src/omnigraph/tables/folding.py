@@ -27,12 +27,14 @@ from lance.fragment import FragmentMetadata
 from lance.optimize import CompactionTask
 
 from omnigraph.errors import InternalError
+from omnigraph.storage import StorageAdapter
 from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.failures import translating
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.indexing import stage_indexes
 from omnigraph.tables.interface import FoldedRows, IndexSpec
 from omnigraph.tables.parts import fragments_of, parts_of
+from omnigraph.tables.row_facts import facts_beside_rows
 from omnigraph.tables.staging import blob_directories, data_files, planned
 from omnigraph.tables.written import FILE_FORMAT, MAX_BYTES_PER_FILE, MAX_ROWS_PER_FILE
 
@@ -62,14 +64,14 @@ _OPTIONS: Final[dict[str, Any]] = {
 """All that a task of Lance's compaction says of itself. One thread: whoever writes meanwhile needs the others."""
 
 
-def fold_rows(base: LanceSnapshot, parts: Sequence[int]) -> FoldedRows | None:
+def fold_rows(adapter: StorageAdapter, base: LanceSnapshot, parts: Sequence[int]) -> FoldedRows | None:
     """The rows of these parts in new files; None when fewer than two of them can be folded."""
-    dataset = base.dataset
     with translating("fold", base.place.uri):
-        chosen, _ = _separable(set(parts), _segments(dataset), present=_numbers(base))
+        chosen, _ = _separable(set(parts), _segments(base.dataset), present=_numbers(base))
         if len(chosen) < 2:
             return None
-        fragments = _rewritten(dataset, sorted(chosen))
+        with facts_beside_rows(adapter, base) as dataset:
+            fragments = _rewritten(dataset, sorted(chosen))
     return FoldedRows(
         location=base.pin.location,
         branch=base.pin.branch,

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 
 from omnigraph._sealed import Sealed
 from omnigraph.tables.facts import (
+    ExpectedVersion,
     FoldedRows,
     IndexCoverage,
     IndexSpec,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     import pyarrow.compute as pc
 
 __all__ = [
+    "ExpectedVersion",
     "FoldedRows",
     "FoundVersion",
     "IndexCoverage",
@@ -155,6 +157,10 @@ class TableStorage(Sealed, ABC):
         """What a publish records of this version."""
 
     @abstractmethod
+    def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:
+        """What ``commit_exact`` makes of this if nobody else left a version there; None where that cannot be told."""
+
+    @abstractmethod
     def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
         """The indexes that this version has."""
 
@@ -257,14 +263,6 @@ class TableStorage(Sealed, ABC):
     @abstractmethod
     def stage_append(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
         """Rows that are known to be new, written now or before."""
-
-    @abstractmethod
-    def stage_insert(self, handle: SnapshotHandle, rows: pa.Table, *, key: str = "id") -> StagedHandle:
-        """Rows whose keys must not be there yet.
-
-        Raises:
-            StorageError: condition ``precondition`` when one is.
-        """
 
     @abstractmethod
     def stage_upsert(

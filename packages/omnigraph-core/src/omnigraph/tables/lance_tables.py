@@ -2,14 +2,15 @@
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
 The work is done by the modules beside it: ``reading``, ``parts``, ``searching``, ``coverage``, ``written``,
-``staging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``recovering``, ``forking``,
-``durability``.
+``staging``, ``merging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``recovering``,
+``forking``, ``durability``.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -24,9 +25,11 @@ from omnigraph.tables import (
     coverage,
     deleting,
     durability,
+    expecting,
     folding,
     forking,
     indexing,
+    merging,
     ordering,
     reading,
     recovering,
@@ -40,6 +43,7 @@ from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.counting import note
 from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
 from omnigraph.tables.interface import (
+    ExpectedVersion,
     FoldedRows,
     FoundVersion,
     IndexCoverage,
@@ -165,11 +169,15 @@ class LanceTables(TableStorage):
 
     def table_state(self, handle: SnapshotHandle) -> TableState:
         snapshot = snapshot_of(handle)
-        path = snapshot.place.file(manifest_name(snapshot.pin.version))
-        return TableState(
-            row_count=reading.count_rows(snapshot.dataset),
-            version_metadata=json.dumps({"manifest_path": path.value, "naming_scheme": "V2"}, separators=(",", ":")),
-        )
+        return _state(snapshot.place, snapshot.pin.version, reading.count_rows(snapshot.dataset))
+
+    def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:
+        base, steps = snapshot_of(handle), [staged_of(each) for each in staged]
+        row_count = expecting.rows_after(base, steps[0]) if len(steps) == 1 else None
+        if row_count is None:
+            return None
+        pin = replace(base.pin, version=base.pin.version + 1)
+        return ExpectedVersion(pin=pin, state=_state(base.place, pin.version, row_count))
 
     def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
         return tuple(each.spec for each in self.coverage(handle))
@@ -246,17 +254,12 @@ class LanceTables(TableStorage):
         self._check_writable()
         return staging.stage_append(snapshot_of(handle), rows, session=self._session)
 
-    def stage_insert(self, handle: SnapshotHandle, rows: pa.Table, *, key: str = "id") -> StagedHandle:
-        note("stage_insert")
-        self._check_writable()
-        return staging.stage_insert(snapshot_of(handle), rows, key=key, session=self._session)
-
     def stage_upsert(
         self, handle: SnapshotHandle, rows: pa.Table | pa.RecordBatchReader, *, key: str = "id"
     ) -> StagedHandle:
         note("stage_upsert")
         self._check_writable()
-        return staging.stage_upsert(snapshot_of(handle), rows, key=key, session=self._session)
+        return merging.stage_upsert(self._adapter, snapshot_of(handle), rows, key=key, session=self._session)
 
     def stage_replace(
         self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array
@@ -288,7 +291,7 @@ class LanceTables(TableStorage):
     def fold_rows(self, handle: SnapshotHandle, parts: Sequence[int]) -> FoldedRows | None:
         note("fold_rows")
         self._check_writable()
-        return folding.fold_rows(snapshot_of(handle), parts)
+        return folding.fold_rows(self._adapter, snapshot_of(handle), parts)
 
     def stage_fold(
         self, handle: SnapshotHandle, folded: FoldedRows, specs: Sequence[IndexSpec]
@@ -376,3 +379,8 @@ class LanceTables(TableStorage):
             raise ReadOnlyError(
                 f"{root} was opened for reading.", uri=root, help='Open it with mode="rw" to change it.'
             )
+
+
+def _state(place: Place, version: int, row_count: int) -> TableState:
+    facts = {"manifest_path": place.file(manifest_name(version)).value, "naming_scheme": "V2"}
+    return TableState(row_count=row_count, version_metadata=json.dumps(facts, separators=(",", ":")))

@@ -91,11 +91,21 @@ class LogStore:
                     storage_options=place.options,
                 )
             except LANCE_ERRORS as error:
-                if condition_of_lance(error) is StorageCondition.PRECONDITION:
+                # A store may refuse a file as if it were there, because another request was in the way.
+                if condition_of_lance(error) is StorageCondition.PRECONDITION and self._is_there(location):
                     raise LogConflictError from error
                 raise
             _sync(self.adapter, place, _data_files(fragments))
         return tuple(fragments)
+
+    def _is_there(self, location: str) -> bool:
+        try:
+            self.open(location)
+        except StorageError as error:
+            if error.condition is StorageCondition.NOT_FOUND:
+                return False
+            raise
+        return True
 
     def create(
         self,

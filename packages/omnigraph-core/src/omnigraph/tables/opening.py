@@ -93,6 +93,11 @@ def detached_name(version: int) -> str:
     return f"_versions/d{version}.manifest"
 
 
+def transaction_name(read_version: int, transaction_id: str) -> str:
+    """The file of a transaction, by the version that it was built on."""
+    return f"_transactions/{read_version}-{transaction_id}.txn"
+
+
 def version_of_name(name: str) -> int | None:
     """The version whose file has this last segment; None for other files."""
     found = _MANIFEST_NAME.match(name)

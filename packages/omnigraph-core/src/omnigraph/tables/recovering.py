@@ -113,7 +113,7 @@ def _changed(base: LanceDataset, made: LanceDataset) -> list[FragmentMetadata]:
 def _is_whole(base: LanceSnapshot, made: LanceSnapshot) -> bool:
     """Whether every part that changed can be read: after a loss of power a file that a manifest names may be empty.
 
-    Rows and indexes were on the device before the plan was announced; what marks rows as deleted may not have been.
+    Rows and indexes were on the device before the first table moved; what marks rows as deleted may not have been.
     """
     changed = {each.id for each in _changed(base.dataset, made.dataset)}
     for fragment in made.dataset.get_fragments():

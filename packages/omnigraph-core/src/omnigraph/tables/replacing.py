@@ -16,22 +16,27 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-from lance import LanceDataset, LanceOperation
+from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import FragmentMetadata, RowIdSequence
 
 from omnigraph.errors import InternalError
 from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.deleting import Addresses, distinct_addresses, mark_deleted
 from omnigraph.tables.failures import translating
+from omnigraph.tables.filters import ROW_ADDRESS, addresses_filter
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import WrittenRows
 from omnigraph.tables.opening import Session
-from omnigraph.tables.parts import fragments_of
+from omnigraph.tables.parts import MAX_ADDRESSES_IN_FILTER, fragments_of
 from omnigraph.tables.staging import blob_directories, data_files, deletion_files, new_fragments, planned
 
 if TYPE_CHECKING:
     # Only Lance's stubs know it by this name.
     from lance.lance.schema import LanceField
+
+_ROW_ID: Final = "_rowid"
+_WITH_THE_ROWS: Final = '"Column"'
+"""What a part says of its row ids when they are a column of its files."""
 
 _PART_BITS: Final = np.uint64(32)
 _OFFSETS: Final = np.uint64(0xFFFF_FFFF)
@@ -78,17 +83,30 @@ def _numbers(fields: Iterable[LanceField]) -> list[int]:
 
 
 def _row_ids(dataset: LanceDataset, addresses: Addresses) -> list[int]:
-    """The stable ids of the rows at these addresses, in their order; the manifest knows them."""
+    """The stable ids of the rows at these addresses, in their order."""
     found = np.empty(len(addresses), np.uint64)
     numbers = addresses >> _PART_BITS
     for fragment in fragments_of(dataset, np.unique(numbers).tolist()):
-        meta = fragment.metadata.row_id_meta
-        if meta is None:
-            raise InternalError(f"Part {fragment.fragment_id} of {dataset.uri} has no stable row ids.")
         here = numbers == fragment.fragment_id
-        ids = RowIdSequence.from_inline_metadata(meta).to_pyarrow().to_numpy()
-        found[here] = ids[addresses[here] & _OFFSETS]
+        found[here] = _ids_in(dataset, fragment, addresses[here])
     return [int(each) for each in found]
+
+
+def _ids_in(dataset: LanceDataset, fragment: LanceFragment, addresses: Addresses) -> Addresses:
+    """The stable ids of rows of one part: the manifest knows them, or they lie with the rows."""
+    meta = fragment.metadata.row_id_meta
+    if meta is None:
+        raise InternalError(f"Part {fragment.fragment_id} of {dataset.uri} has no stable row ids.")
+    if meta.json() != _WITH_THE_ROWS:
+        return np.asarray(RowIdSequence.from_inline_metadata(meta).to_pyarrow().to_numpy()[addresses & _OFFSETS])
+    # Lance reads them as a whole, once, and keeps them in its session.
+    wanted = addresses_filter(addresses.tolist()) if len(addresses) <= MAX_ADDRESSES_IN_FILTER else None
+    rows = dataset.scanner(
+        columns=[], filter=wanted, with_row_id=True, with_row_address=True, fragments=[fragment]
+    ).to_table()
+    known, ids = rows[ROW_ADDRESS].to_numpy(), rows[_ROW_ID].to_numpy()
+    order = np.argsort(known)
+    return np.asarray(ids[order[np.searchsorted(known, addresses, sorter=order)]])
 
 
 def _with_row_ids(fragments: Sequence[FragmentMetadata], ids: Sequence[int]) -> list[FragmentMetadata]:

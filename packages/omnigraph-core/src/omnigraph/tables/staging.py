@@ -1,7 +1,7 @@
-"""Staged writes of rows: create, append, insert, upsert, overwrite. Files are written; no version appears.
+"""Staged writes of rows: create, append, overwrite. Files are written; no version appears.
 
 Each makes one Lance transaction with an id of its own, planned before any commit: recovery looks it up in a table's
-history instead of guessing what a version was. Deletes and indexes have modules of their own.
+history instead of guessing what a version was. Other staged writes have modules of their own.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ from lance import LanceOperation
 from lance.dataset import Transaction
 from lance.fragment import FragmentMetadata
 
-from omnigraph.errors import InternalError, StorageCondition, StorageError
+from omnigraph.errors import InternalError
 from omnigraph.storage import ObjectKey
 from omnigraph.tables.arrow_schema import is_blob, logical_schema, physical_schema
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
-from omnigraph.tables.incoming import Incoming
 from omnigraph.tables.interface import TablePin, WrittenRows
 from omnigraph.tables.opening import Place, Session
-from omnigraph.tables.reading import MAX_KEYS_IN_PREDICATE, look_up
 from omnigraph.tables.written import fragments_of, write_files
 
 OPERATION = "omnigraph.operation"
@@ -65,53 +63,6 @@ def stage_append(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *,
     return _staged(base, StagedKind.APPEND, LanceOperation.Append(fragments), fragments)
 
 
-def stage_insert(base: LanceSnapshot, rows: pa.Table, *, key: str, session: Session) -> LanceStaged:
-    """Rows at the end, after a look for their keys."""
-    check_keys(rows, key)
-    there = look_up(base.dataset, _keys(rows, key), key=key, columns=[key])
-    if len(there):
-        names = sorted(map(str, there[key].to_pylist()))
-        raise StorageError(
-            f"{len(there)} of the rows to insert are there already, the first is {names[0]!r}.",
-            condition=StorageCondition.PRECONDITION,
-            uri=base.place.uri,
-            help="Leave them out, or write with mode merge to replace them.",
-            details={"keys": names[:100]},
-        )
-    return stage_append(base, rows, session=session)
-
-
-def stage_upsert(
-    base: LanceSnapshot, rows: pa.Table | pa.RecordBatchReader, *, key: str, session: Session
-) -> LanceStaged:
-    """Rows that replace those of equal key. When none of the keys is there it is an append, which costs less."""
-    schema = logical_schema(base.dataset.schema)
-    if isinstance(rows, pa.Table):
-        check_keys(rows, key)
-        is_small = len(rows) <= MAX_KEYS_IN_PREDICATE
-        if is_small and not len(look_up(base.dataset, _keys(rows, key), key=key, columns=[key])):
-            return stage_append(base, rows, session=session)
-    incoming = Incoming(rows, schema)
-    with incoming.going_to(base.place.uri):
-        merge = base.dataset.merge_insert(key).when_matched_update_all().when_not_matched_insert_all()
-        merged, _ = merge.execute_uncommitted(incoming.physical())
-    operation = merged.operation
-    if not isinstance(operation, LanceOperation.Update):
-        raise InternalError(f"Lance staged an upsert as {type(operation).__name__}.")
-    return LanceStaged(
-        kind=StagedKind.UPSERT,
-        location=base.pin.location,
-        place=base.place,
-        base=base.pin,
-        transaction=planned(StagedKind.UPSERT, operation, read_version=merged.read_version),
-        files=(
-            *data_files(operation.new_fragments, base.place),
-            *deletion_files(operation.updated_fragments, base.place),
-        ),
-        blob_directories=blob_directories(operation.new_fragments, base.place, schema),
-    )
-
-
 def stage_overwrite(base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], *, session: Session) -> LanceStaged:
     """Rows in place of all others. The columns keep their numbers, and stable row ids stay on."""
     fragments = new_fragments(base, rows, session=session)
@@ -128,6 +79,11 @@ def check_keys(rows: pa.Table, key: str) -> None:
     keys = rows[key]
     if keys.null_count or pc.count_distinct(keys).as_py() != len(keys):
         raise InternalError(f"The rows to write hold null or repeated values of {key!r}.")
+
+
+def keys_of(rows: pa.Table, key: str) -> pa.Array:
+    """The keys of rows, in one piece."""
+    return pa.concat_arrays(rows[key].chunks) if rows[key].num_chunks else pa.array([], rows[key].type)
 
 
 def data_files(fragments: Iterable[FragmentMetadata], place: Place) -> tuple[ObjectKey, ...]:
@@ -174,7 +130,3 @@ def _staged(
         files=data_files(fragments, base.place),
         blob_directories=blob_directories(fragments, base.place, logical_schema(base.dataset.schema)),
     )
-
-
-def _keys(rows: pa.Table, key: str) -> pa.Array:
-    return pa.concat_arrays(rows[key].chunks) if rows[key].num_chunks else pa.array([], rows[key].type)

@@ -98,6 +98,21 @@ class OnNth:
         self.action(name)
 
 
+class Once:
+    """Does what another action does, the first time, and nothing after that."""
+
+    def __init__(self, action: Action) -> None:
+        self.action = action
+        self._is_due = True
+        self._lock = threading.Lock()
+
+    def __call__(self, name: str) -> None:
+        with self._lock:
+            is_due, self._is_due = self._is_due, False
+        if is_due:
+            self.action(name)
+
+
 class Barrier:
     """Holds who comes until ``parties`` have come; whoever comes later passes.
 

@@ -3,8 +3,9 @@
     client ──> FaultProxy ──> server          client <── FaultProxy <── server
           reset, refuse: never sent on                      lose, hide, delay, cut: the effect has happened
 
-Tests script it one fault at a time: ``inject`` says which of the next requests go wrong and how. Every request that
-arrives is recorded, so a test can also count what a verb costs.
+Tests script it one fault at a time: ``inject`` says which of the next requests go wrong and how. Or they let chance
+decide: ``disturb`` says which share of all requests goes wrong. Every request that arrives is recorded, so a test can
+also count what a verb costs.
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ import http.client
 import socket
 import struct
 import threading
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from enum import StrEnum
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from random import Random
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -67,10 +70,27 @@ class ProxiedRequest:
 @dataclass(slots=True)
 class _Rule:
     fault: NetworkFault
-    method: str | None
-    times: int
+    method: str | None = None
+    times: int = 1
+    seconds: float = 0.0
+    after_effect: Callable[[], None] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Weather:
+    """What goes wrong by chance, where no rule says otherwise."""
+
+    random: Random
+    shares: Mapping[NetworkFault, float]
     seconds: float
-    after_effect: Callable[[], None] | None
+
+    def draw(self) -> _Rule | None:
+        lot = self.random.random()
+        for fault, share in self.shares.items():
+            lot -= share
+            if lot < 0:
+                return _Rule(fault, seconds=self.random.uniform(0, self.seconds))
+        return None
 
 
 class FaultProxy:
@@ -80,11 +100,14 @@ class FaultProxy:
         endpoint_url: where clients connect instead of the server.
     """
 
-    def __init__(self, endpoint_url: str) -> None:
+    def __init__(self, endpoint_url: str, *, keeps_requests: bool = True) -> None:
         self.endpoint_url = endpoint_url
+        self._keeps_requests = keeps_requests
         self._lock = threading.Lock()
         self._rules: list[_Rule] = []
+        self._weather: _Weather | None = None
         self._requests: list[ProxiedRequest] = []
+        self._faults: Counter[NetworkFault] = Counter()
         self._stopped = threading.Event()
 
     def inject(
@@ -108,11 +131,30 @@ class FaultProxy:
         with self._lock:
             self._rules.append(_Rule(fault, method, times, seconds, after_effect))
 
+    def disturb(self, random: Random, shares: Mapping[NetworkFault, float], *, seconds: float = 0.0) -> None:
+        """Let requests go wrong by chance from now on, until ``clear``; ``inject`` goes first.
+
+        Args:
+            random: decides which of them; the same again from the same seed and the same order of arrival.
+            shares: of all requests, by what goes wrong with them; together at most 1.
+            seconds: how long ``DELAY_ANSWER`` waits at most.
+        """
+        with self._lock:
+            self._weather = _Weather(random, dict(shares), seconds)
+
     def clear(self) -> None:
-        """Forget the script and the requests."""
+        """Forget the script, the requests and the faults."""
         with self._lock:
             self._rules.clear()
+            self._weather = None
             self._requests.clear()
+            self._faults.clear()
+
+    @property
+    def faults(self) -> Mapping[NetworkFault, int]:
+        """How often each fault happened since ``clear``."""
+        with self._lock:
+            return dict(self._faults)
 
     @property
     def requests(self) -> tuple[ProxiedRequest, ...]:
@@ -127,21 +169,30 @@ class FaultProxy:
 
     def _next_rule(self, request: ProxiedRequest) -> _Rule | None:
         with self._lock:
-            self._requests.append(request)
-            for rule in self._rules:
-                if rule.times > 0 and rule.method in (None, request.method):
-                    rule.times -= 1
-                    return rule
-        return None
+            if self._keeps_requests:
+                self._requests.append(request)
+            found = next(
+                (each for each in self._rules if each.times > 0 and each.method in (None, request.method)), None
+            )
+            if found is not None:
+                found.times -= 1
+            elif self._weather is not None:
+                found = self._weather.draw()
+            if found is not None:
+                self._faults[found.fault] += 1
+            return found
 
 
 @contextmanager
-def run_fault_proxy(upstream_url: str) -> Iterator[FaultProxy]:
-    """Run a proxy in front of a plain HTTP server for as long as the block lasts."""
+def run_fault_proxy(upstream_url: str, *, keeps_requests: bool = True) -> Iterator[FaultProxy]:
+    """Run a proxy in front of a plain HTTP server for as long as the block lasts.
+
+    Without ``keeps_requests`` it forgets each request at once, for runs in which there are very many.
+    """
     upstream = urlsplit(upstream_url)
     server = _Server(("127.0.0.1", 0), _Handler)
     server.upstream = (upstream.hostname or "", upstream.port or 80)
-    server.proxy = FaultProxy(f"http://127.0.0.1:{server.server_address[1]}")
+    server.proxy = FaultProxy(f"http://127.0.0.1:{server.server_address[1]}", keeps_requests=keeps_requests)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
     thread.start()
     try:

@@ -9,11 +9,13 @@ of ``failpoint_actions``, which are to be had here too.
 
 from __future__ import annotations
 
+import errno
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, NoReturn, TypeVar
+from random import Random
+from typing import Any, Final, Literal, NoReturn, TypeVar
 
 from omnigraph.errors import StorageCondition
 from omnigraph.failpoints import FAILPOINTS
@@ -25,6 +27,7 @@ from omnigraph.testing.failpoint_actions import (
     Call,
     FailpointError,
     Kill,
+    Once,
     OnNth,
     Raise,
     RaiseTimes,
@@ -46,8 +49,10 @@ __all__ = [
     "FailpointError",
     "Fault",
     "FaultyAdapter",
+    "FlakyAdapter",
     "Kill",
     "OnNth",
+    "Once",
     "Raise",
     "RaiseTimes",
     "Verb",
@@ -245,3 +250,44 @@ class FaultyAdapter(WrappedAdapter):
                 if fault.skip < self._seen[index] <= fault.skip + fault.times:
                     return fault
         return None
+
+
+STORE_ERRORS: Final[tuple[Callable[[], Exception], ...]] = (
+    lambda: OSError(errno.EIO, "injected"),
+    lambda: OSError(errno.ENOSPC, "injected"),
+    lambda: ConnectionResetError("injected"),
+    lambda: TimeoutError("injected"),
+)
+"""What a store may raise at any request."""
+
+
+class FlakyAdapter(WrappedAdapter):
+    """Fails at random: before the store is asked, or after it did what was asked, so that the answer is lost.
+
+    Args:
+        inner: the adapter to wrap.
+        random: decides which requests fail, and how; the same again from the same seed and the same requests.
+        share: of the requests, that fail; from 0 to 1.
+        struck: is told of each, as ``write after``.
+    """
+
+    def __init__(
+        self, inner: StorageAdapter, random: Random, share: float, struck: Callable[[str], object] = lambda _what: None
+    ) -> None:
+        super().__init__(inner)
+        self.random = random
+        self.share = share
+        self.struck = struck
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.inner, self.random, self.share), {"is_read_only": self.is_read_only}
+
+    def _around(self, verb: Verb, key: ObjectKey, act: Callable[[], T]) -> T:
+        if self.random.random() >= self.share:
+            return act()
+        moment = self.random.choice(("before", "after"))
+        error = self.random.choice(STORE_ERRORS)()
+        self.struck(f"{verb} {moment}")
+        if moment == "after":
+            act()
+        raise error

@@ -7,22 +7,31 @@
 Each call has a name, which it gives as the actor of its commit. So it is known which call made which commit, also of a
 call that never answered. Replaying the calls in the order of their commits through the model must give the affected
 counts that they were told and the rows that are there; a call that made no commit must be explained by a state that was
-the newest one between its beginning and its end. ``history_writers`` runs such writers.
+the newest one between its beginning and its end, and so must whatever was read. ``history_writers`` runs such writers.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.history.commits import Commit, CommitKind
+from omnigraph.testing.history_calls import (
+    Creation,
+    Load,
+    Look,
+    Mutation,
+    change,
+    digest_of_edges,
+    digest_of_image,
+    work_to_json,
+)
+from omnigraph.testing.history_records import CallRecord, Outcome
 from omnigraph.testing.model import ModelGraph, ModelRefusalError, content_of_export
-from omnigraph.testing.mutation_model import Image, Statement, mutate, statements_of_json, statements_to_json
+from omnigraph.testing.mutation_model import Image
 from omnigraph.write.integrity import broken_history
 
 if TYPE_CHECKING:
@@ -32,94 +41,14 @@ STILL: Final = (CommitKind.MAINTENANCE, CommitKind.FENCE)
 """Commits that change no row."""
 
 
-class Outcome(StrEnum):
-    """How a call ended."""
-
-    ACKNOWLEDGED = "acknowledged"
-    NOTHING = "nothing"
-    """Nothing matched, so there is no commit."""
-    REFUSED = "refused"
-    """It would break a rule of the schema."""
-    CONFLICT = "conflict"
-    """The graph moved on meanwhile."""
-    UNKNOWN = "unknown"
-    """It never answered, or said that it does not know."""
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CallRecord:
-    """One call of a writer.
-
-    Attributes:
-        call: its name, and the actor of its commit.
-        before: the newest manifest version right before the call began.
-        after: the newest one right after it ended; None when it never did.
-        commit_id: of the commit that was acknowledged.
-        affected: nodes and edges, as they were acknowledged.
-        error: the message that it ended with.
-    """
-
-    call: str
-    statements: tuple[Statement, ...]
-    before: int
-    after: int | None = None
-    outcome: Outcome = Outcome.UNKNOWN
-    commit_id: str | None = None
-    affected: tuple[int, int] | None = None
-    error: str | None = None
-
-    def intent(self) -> dict[str, Any]:
-        """What is written down before the call begins, as JSON."""
-        statements = statements_to_json(self.statements)
-        return {"intent": self.call, "before": self.before, "statements": statements}
-
-    def ending(self) -> dict[str, Any]:
-        """What is written down when it has ended, as JSON."""
-        return {
-            "ending": self.call,
-            "after": self.after,
-            "outcome": str(self.outcome),
-            "commit_id": self.commit_id,
-            "affected": self.affected,
-            "error": self.error,
-        }
-
-
-def read_records(path: Path) -> tuple[CallRecord, ...]:
-    """The calls of a file of intents and endings, in the order in which they began."""
-    records: dict[str, CallRecord] = {}
-    for facts in read_lines(path):
-        if "intent" in facts:
-            call = facts["intent"]
-            records[call] = CallRecord(
-                call=call, statements=statements_of_json(facts["statements"]), before=facts["before"]
-            )
-        elif "ending" in facts:
-            affected = facts["affected"]
-            records[facts["ending"]] = replace(
-                records[facts["ending"]],
-                after=facts["after"],
-                outcome=Outcome(facts["outcome"]),
-                commit_id=facts["commit_id"],
-                affected=None if affected is None else (affected[0], affected[1]),
-                error=facts["error"],
-            )
-    return tuple(records.values())
-
-
-def read_lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of a file of JSON objects, without a last one that was cut off; none of a file that is not there."""
-    data = path.read_bytes() if path.exists() else b""
-    for line in data.split(b"\n")[:-1]:
-        yield json.loads(line)
-
-
-# ── checking ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
 def check_history(
-    graph: Graph, model: ModelGraph, records: Iterable[CallRecord], *, since: int, branch: str = "main"
+    graph: Graph,
+    model: ModelGraph,
+    records: Iterable[CallRecord],
+    *,
+    since: int,
+    branch: str = "main",
+    stores_fail: bool = False,
 ) -> list[str]:
     """What cannot be explained about a history; nothing, if it is right.
 
@@ -129,15 +58,17 @@ def check_history(
         records: every call that was made since.
         since: the manifest version of that state.
         branch: the branch that they wrote to.
+        stores_fail: whether faults were injected, so that calls may be told of trouble with the store.
     """
     commits = graph.commits.list(branch)
-    replay = _Replay(model, {each.call: each for each in records}, since)
+    versions = {each.id: each.manifest_version for each in commits}
+    replay = _Replay(model, {each.call: each for each in records}, since, versions)
     for commit in reversed(commits):
         if commit.manifest_version > since:
             replay.step(commit)
     problems = [*broken_history(commits), *replay.problems]
     for record in replay.records.values():
-        problems += _call_problems(record, replay)
+        problems += _call_problems(record, replay, stores_fail)
     return [*problems, *_row_problems(graph, branch, replay)]
 
 
@@ -146,6 +77,7 @@ class _Replay:
     """The commits of a history, carried out one by one on the model.
 
     Attributes:
+        versions: the manifest version of each commit.
         states: the rows after each manifest version.
         made: the commits of each call.
         still: versions that changed no row.
@@ -154,34 +86,43 @@ class _Replay:
     model: ModelGraph
     records: Mapping[str, CallRecord]
     since: int
+    versions: Mapping[str, int]
     states: dict[int, Image] = field(default_factory=dict)
     made: dict[str, list[Commit]] = field(default_factory=dict)
-    still: list[int] = field(default_factory=list)
+    still: set[int] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
+    newest: int = 0
 
     def __post_init__(self) -> None:
         self.states[self.since] = self.model.rows
+        self.newest = self.since
 
     def at(self, version: int) -> ModelGraph:
         """The model of the state after a version; may be changed."""
         return replace(self.model, rows=dict(self.states[version]))
 
-    def step(self, commit: Commit) -> None:
-        after = self.at(max(self.states))
-        if commit.kind in STILL:
-            self.still.append(commit.manifest_version)
-        else:
-            self._carry_out(commit, after)
-        self.states[commit.manifest_version] = after.rows
+    def between(self, first: int, last: int) -> list[int]:
+        """The versions that were the newest one at some time in between, or at either end."""
+        return [each for each in range(first, last + 1) if each in self.states]
 
-    def _carry_out(self, commit: Commit, model: ModelGraph) -> None:
+    def step(self, commit: Commit) -> None:
+        after = self.at(self.newest)
         record = self.records.get(commit.actor or "")
-        if commit.kind is not CommitKind.DATA or record is None:
+        if record is not None:
+            self.made.setdefault(record.call, []).append(commit)
+        if commit.kind in STILL:
+            self.still.add(commit.manifest_version)
+        else:
+            self._carry_out(commit, record, after)
+        self.newest = commit.manifest_version
+        self.states[self.newest] = after.rows
+
+    def _carry_out(self, commit: Commit, record: CallRecord | None, model: ModelGraph) -> None:
+        if commit.kind is not CommitKind.DATA or record is None or not isinstance(record.work, Mutation | Load):
             self.problems.append(f"no call made the {commit.kind} commit {commit.id} of {commit.actor}")
             return
-        self.made.setdefault(record.call, []).append(commit)
         try:
-            affected = mutate(model, record.statements)
+            affected = change(model, record.work)
         except ModelRefusalError as error:
             self.problems.append(f"{_named(record)} made commit {commit.id}, which breaks a rule: {error}")
             return
@@ -190,13 +131,34 @@ class _Replay:
                 f"{_named(record)} was told of {record.affected} nodes and edges, and commit {commit.id} "
                 f"affects {affected}"
             )
-        if affected == (0, 0):
+        # A load without records makes a commit, a mutation that matches nothing makes none.
+        if affected == (0, 0) and isinstance(record.work, Mutation):
             self.problems.append(f"{_named(record)} made commit {commit.id}, which affects nothing")
 
 
-def _call_problems(record: CallRecord, replay: _Replay) -> list[str]:
+# ── calls ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def _call_problems(record: CallRecord, replay: _Replay, stores_fail: bool) -> list[str]:
     """What is wrong with what one call was told."""
-    made = replay.made.get(record.call, [])
+    problems = _commit_problems(record, replay.made.get(record.call, []))
+    if record.outcome is Outcome.FAILED or (record.outcome is Outcome.TROUBLE and not stores_fail):
+        problems.append(f"{_named(record)} failed: {record.error}")
+    elif record.outcome is Outcome.SEEN:
+        problems += _sight_problems(record, replay)
+    elif isinstance(record.work, Creation) and record.outcome is Outcome.ACKNOWLEDGED:
+        if record.digest != digest_of_image(replay.model.rows):
+            problems.append(f"{_named(record)} made a graph that holds something else than its first load")
+    elif not _is_explained(record, replay):
+        problems.append(
+            f"{_named(record)} ended as {record.outcome}, and no state from version {record.before} to {record.after} "
+            f"explains it: {record.error or 'nothing matched'}"
+        )
+    return problems
+
+
+def _commit_problems(record: CallRecord, made: Sequence[Commit]) -> list[str]:
+    """Where the commits of a call are not those that it was told of."""
     problems = []
     if len(made) > 1:
         problems.append(f"{_named(record)} made {len(made)} commits: {', '.join(each.id for each in made)}")
@@ -208,43 +170,58 @@ def _call_problems(record: CallRecord, replay: _Replay) -> list[str]:
         for commit in made
         if not record.before < commit.manifest_version <= (end or commit.manifest_version)
     ]
-    if record.outcome is Outcome.ACKNOWLEDGED:
-        if record.commit_id not in {each.id for each in made}:
+    ids = {each.id for each in made}
+    if record.outcome is Outcome.ACKNOWLEDGED and not isinstance(record.work, Creation):
+        if record.commit_id not in ids:
             problems.append(f"{_named(record)} was acknowledged as commit {record.commit_id}, which is not there")
-    elif record.outcome is not Outcome.UNKNOWN and made:
+    elif record.outcome is Outcome.UNKNOWN:
+        if record.attempts == 1 and record.commit_id is not None and ids - {record.commit_id}:
+            problems.append(f"{_named(record)} was told of commit {record.commit_id}, and made {made[0].id}")
+    # What an attempt was told says nothing about the one before it, which never answered.
+    elif made and record.attempts == 1:
         problems.append(f"{_named(record)} ended as {record.outcome}, and made commit {made[0].id}")
-    if record.outcome is Outcome.FAILED:
-        problems.append(f"{_named(record)} failed: {record.error}")
-    elif not _is_explained(record, replay):
-        problems.append(
-            f"{_named(record)} ended as {record.outcome}, and no state from version {record.before} to {record.after} "
-            f"explains it: {record.error or 'nothing matched'}"
-        )
     return problems
+
+
+def _sight_problems(record: CallRecord, replay: _Replay) -> list[str]:
+    """Where what a call has read is not the state of the commit that it says, or that commit is too old."""
+    version = replay.versions.get(record.commit_id or "")
+    if version is None or record.after is None or not record.before <= version <= record.after:
+        time = f"from version {record.before} to {record.after}"
+        return [f"{_named(record)} went {time}, and has read commit {record.commit_id}, which is version {version}"]
+    if record.digest is None or not isinstance(record.work, Look):
+        return []
+    state = replay.at(version)
+    expected = digest_of_edges(state) if record.work.how == "query" else digest_of_image(state.rows)
+    return [] if record.digest == expected else [f"{_named(record)} has read other rows than version {version} has"]
 
 
 def _is_explained(record: CallRecord, replay: _Replay) -> bool:
     """Whether a call without a commit was told something that was true at some time while it ran."""
-    if record.after is None:
+    work = record.work
+    if record.after is None or not isinstance(work, Mutation | Load):
         return True
-    seen = [version for version in replay.states if record.before <= version <= record.after]
+    seen = replay.between(record.before, record.after)
     match record.outcome:
         case Outcome.NOTHING:
             is_zero = record.affected in (None, (0, 0))
-            return is_zero and any(_attempt(record, replay.at(version)) == (0, 0) for version in seen)
+            return is_zero and any(_attempt(work, replay.at(version)) == (0, 0) for version in seen)
         case Outcome.REFUSED:
-            return any(_attempt(record, replay.at(version)) is None for version in seen)
+            return any(_attempt(work, replay.at(version)) is None for version in seen)
         case Outcome.CONFLICT:
             return any(version > record.before and version not in replay.still for version in seen)
     return True
 
 
-def _attempt(record: CallRecord, model: ModelGraph) -> tuple[int, int] | None:
+def _attempt(work: Mutation | Load, model: ModelGraph) -> tuple[int, int] | None:
     """What a call affects on a state; None when it is refused."""
     try:
-        return mutate(model, record.statements)
+        return change(model, work)
     except ModelRefusalError:
         return None
+
+
+# ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 def _row_problems(graph: Graph, branch: str, replay: _Replay) -> list[str]:
@@ -257,7 +234,7 @@ def _row_problems(graph: Graph, branch: str, replay: _Replay) -> list[str]:
     ]
     problems += [
         f"version {version} changed rows, and should change none"
-        for version in replay.still
+        for version in sorted(replay.still)
         if _difference(graph, branch, replay.at(version), version)
     ]
     if _difference(graph, branch, replay.at(versions[-1]), versions[-1]):
@@ -292,4 +269,4 @@ def _few(rows: Counter[str]) -> str:
 
 
 def _named(record: CallRecord) -> str:
-    return f"call {record.call} {json.dumps(statements_to_json(record.statements), ensure_ascii=False)[:300]}"
+    return f"call {record.call} {json.dumps(work_to_json(record.work), ensure_ascii=False)[:300]}"

@@ -6,65 +6,23 @@
     problems = check_history(graph, model, run.records, since=run.since)
 
 A writer notes each call in a file before it begins and after it ended, so that one that is killed leaves what it was
-told. Killed writers are started again and go on with their next call. Which calls are made depends on the seed alone;
-how they meet does not.
+told. Killed writers are started again and go on with their next call, or repeat one that may be repeated. Which calls
+are made depends on the seed alone; how they meet, and what is under way when a writer is killed, does not.
 """
 
 from __future__ import annotations
 
-import json
-import multiprocessing
-import os
-import signal
-import threading
-import time
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from multiprocessing.process import BaseProcess
 from pathlib import Path
-from random import Random
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any
 
-from omnigraph.errors import ConflictError, ConstraintError, OutcomeUnknownError
-from omnigraph.failpoints import arm
-from omnigraph.testing.failpoint_actions import Call, OnNth
-from omnigraph.testing.histories import CallRecord, Outcome, read_lines, read_records
+from omnigraph.testing.history_calls import MUTATIONS_ONLY
+from omnigraph.testing.history_crew import Chaos, Crew
+from omnigraph.testing.history_life import FOLDING, HistoryJob, OnConflict
+from omnigraph.testing.history_records import CallRecord, NoteReader, Outcome
 from omnigraph.testing.model import ModelGraph
-from omnigraph.testing.mutation_strategies import MutationWorld, make_mutation
-from omnigraph.testing.mutation_text import spell_mutation
-from omnigraph.testing.races import end_with_parent
-
-if TYPE_CHECKING:
-    from omnigraph.graph import Graph
-
-OnConflict = Literal["fail", "retry"]
-
-TICK_SECONDS: Final = 0.01
-EXTRA_OPERATIONS: Final = 10
-"""How many more calls a writer makes that is done, while failpoints still have to be met."""
-
-LAST_NTH: Final = 3
-"""A writer is killed at the latest when it reaches its failpoint for the third time."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chaos:
-    """What happens to writers.
-
-    Attributes:
-        kills_per_second: how often some writer is ended by SIGKILL, on average.
-        stops_per_second: how often some writer is stopped by SIGSTOP.
-        stop_seconds: the longest time until it is continued by SIGCONT.
-        failpoints: at which writers end themselves by SIGKILL.
-        hits: how often each of these is met at least.
-    """
-
-    kills_per_second: float = 0.0
-    stops_per_second: float = 0.0
-    stop_seconds: float = 1.0
-    failpoints: tuple[str, ...] = ()
-    hits: int = 5
+from omnigraph.testing.mutation_strategies import MutationWorld
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,18 +34,28 @@ class HistoryRun:
         records: every call, by writer and in its order.
         kills: writers that were ended from outside.
         stops: writers that were stopped and continued.
-        hits: by failpoint, how many writers ended there.
+        hits: by failpoint and by what was under way, how many writers ended there.
+        lives: processes that were started.
+        notes: of each writer.
     """
 
     since: int
     records: tuple[CallRecord, ...]
     kills: int = 0
     stops: int = 0
-    hits: Mapping[str, int] = field(default_factory=dict)
+    hits: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    lives: int = 0
+    notes: tuple[NoteReader, ...] = ()
 
     def count(self, outcome: Outcome) -> int:
         """How many calls ended so."""
         return sum(each.outcome is outcome for each in self.records)
+
+    def hits_at(self, failpoint: str, *, is_fold: bool = False) -> int:
+        """How many writers ended at a failpoint, while they folded or while they did not."""
+        return sum(
+            count for (name, during), count in self.hits.items() if name == failpoint and (during == FOLDING) is is_fold
+        )
 
 
 def begin_history(uri: str | Path, world: MutationWorld, *, options: Mapping[str, Any] | None = None) -> ModelGraph:
@@ -110,10 +78,13 @@ def run_writers(
     seed: int,
     directory: Path,
     options: Mapping[str, Any] | None = None,
+    watch_options: Mapping[str, Any] | None = None,
     branch: str = "main",
+    mix: Mapping[str, float] = MUTATIONS_ONLY,
     on_conflict: OnConflict = "retry",
     chaos: Chaos | None = None,
     prepare: Callable[[], None] | None = None,
+    enough_seconds: float | None = None,
     seconds: float = 600.0,
 ) -> HistoryRun:
     """Let writers change a graph until each has made its calls.
@@ -126,10 +97,13 @@ def run_writers(
         seed: of the calls and of the chaos.
         directory: an empty one for their notes, which stay there.
         options: of the backend.
+        watch_options: another way to the same store, on which nothing goes wrong; by default the same one.
         branch: which they write to.
+        mix: which kinds of calls they make, and how often; see ``history_calls``.
         on_conflict: what a call does whose data moved; see ``Graph.mutate``.
         chaos: what happens to them meanwhile.
         prepare: is called by each writer before it opens the graph; a function that pickles.
+        enough_seconds: after which no call begins any more, however few were made.
         seconds: how long they may take.
 
     Raises:
@@ -138,13 +112,17 @@ def run_writers(
     """
     import omnigraph
 
-    with omnigraph.open(uri, mode="r", options=options) as graph:
+    given = dict(options or {})
+    watched = given if watch_options is None else dict(watch_options)
+    with omnigraph.open(uri, mode="r", options=watched) as graph:
         since = graph.snapshot(branch).commit.manifest_version
-    job = _Job(
+    job = HistoryJob(
         uri=str(uri),
-        options=dict(options or {}),
+        options=given,
+        watch_options=watched,
         branch=branch,
         world=world,
+        mix=mix,
         seed=seed,
         on_conflict=on_conflict,
         writer=0,
@@ -152,227 +130,19 @@ def run_writers(
         last=operations,
         notes=directory,
         prepare=prepare,
+        fault_share=0.0 if chaos is None else chaos.fault_share,
     )
-    crew = _Crew([replace(job, writer=number) for number in range(processes)], chaos or Chaos(), seed)
+    crew = Crew([replace(job, writer=number) for number in range(processes)], chaos or Chaos(), seed)
     try:
-        crew.run(time.monotonic() + seconds)
+        crew.run(enough_seconds, seconds)
     finally:
         crew.end()
-    records = tuple(record for each in crew.writers for record in read_records(each.job.file))
-    return HistoryRun(since=since, records=records, kills=crew.kills, stops=crew.stops, hits=dict(crew.hits()))
-
-
-# ── one writer, in its own process ───────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Job:
-    """What one life of a writer is to do: the calls from ``first`` to ``last``, and where to end before that."""
-
-    uri: str
-    options: Mapping[str, Any]
-    branch: str
-    world: MutationWorld
-    seed: int
-    on_conflict: OnConflict
-    writer: int
-    first: int
-    last: int
-    notes: Path
-    prepare: Callable[[], None] | None = None
-    failpoint: str | None = None
-    nth: int = 1
-
-    @property
-    def file(self) -> Path:
-        """Its notes."""
-        return self.notes / f"writer-{self.writer}.jsonl"
-
-    @property
-    def ready(self) -> Path:
-        """Is there when the writer could begin."""
-        return self.notes / f"writer-{self.writer}.ready"
-
-    @property
-    def go(self) -> Path:
-        """Is there when all of them may begin: else the first are done before the last have started."""
-        return self.notes / "go"
-
-
-def _live(job: _Job) -> None:
-    """A writer's whole life."""
-    import omnigraph
-
-    threading.Thread(target=end_with_parent, daemon=True).start()
-    if job.prepare is not None:
-        job.prepare()
-    with (
-        job.file.open("ab", buffering=0) as file,
-        omnigraph.open(job.uri, options=job.options) as graph,
-        # What is asked of it makes the writer's own handle no wiser.
-        omnigraph.open(job.uri, mode="r", options=job.options) as watcher,
-    ):
-
-        def note(facts: Mapping[str, Any]) -> None:
-            file.write(json.dumps(facts, ensure_ascii=False).encode() + b"\n")
-
-        def die(name: str) -> None:
-            note({"hit": name})
-            os.kill(os.getpid(), signal.SIGKILL)
-
-        if job.failpoint is not None:
-            arm(job.failpoint, OnNth(job.nth, Call(die)))
-        job.ready.touch()
-        while not job.go.exists():
-            time.sleep(TICK_SECONDS)
-        for number in range(job.first, job.last):
-            statements = make_mutation(_random(job.seed, job.writer, number), job.world)
-            planned = CallRecord(
-                call=f"writer-{job.writer}.{number}", statements=statements, before=_newest(watcher, job.branch)
-            )
-            note(planned.intent())
-            ended = _call(graph, planned, job, number)
-            note(replace(ended, after=_newest(watcher, job.branch)).ending())
-
-
-def _call(graph: Graph, planned: CallRecord, job: _Job, number: int) -> CallRecord:
-    source, params = spell_mutation(job.world.catalog, planned.statements, seed=number)
-    try:
-        result = graph.mutate(source, params=params, branch=job.branch, actor=planned.call, on_conflict=job.on_conflict)
-    except ConstraintError as error:
-        return replace(planned, outcome=Outcome.REFUSED, error=str(error))
-    except ConflictError as error:
-        return replace(planned, outcome=Outcome.CONFLICT, error=f"{type(error).__name__}: {error}")
-    except OutcomeUnknownError as error:
-        return replace(planned, outcome=Outcome.UNKNOWN, commit_id=error.commit_id, error=str(error))
-    except Exception as error:  # noqa: BLE001 - whatever it is, it belongs into the history
-        return replace(planned, outcome=Outcome.FAILED, error=f"{type(error).__name__}: {error}")
-    affected = (result.affected_nodes, result.affected_edges)
-    if result.commit is None:
-        return replace(planned, outcome=Outcome.NOTHING, affected=affected)
-    return replace(planned, outcome=Outcome.ACKNOWLEDGED, commit_id=result.commit.id, affected=affected)
-
-
-def _newest(graph: Graph, branch: str) -> int:
-    return graph.snapshot(branch).commit.manifest_version
-
-
-def _random(*seeds: int) -> Random:
-    return Random(".".join(map(str, seeds)))  # noqa: S311 - the same again from the same seed
-
-
-# ── all writers, from outside ────────────────────────────────────────────────────────────────────────────────────────
-
-
-@dataclass(slots=True)
-class _Writer:
-    """A writer as its parent sees it.
-
-    Attributes:
-        size: of its notes when this life began: one that has not grown is still starting.
-        resume_at: when it is continued; None while it runs.
-    """
-
-    job: _Job
-    process: BaseProcess | None = None
-    size: int = 0
-    resume_at: float | None = None
-
-    def has_begun(self) -> bool:
-        return self.job.file.exists() and self.job.file.stat().st_size > self.size
-
-
-class _Crew:
-    """Starts writers, troubles them, and starts them again."""
-
-    def __init__(self, jobs: list[_Job], chaos: Chaos, seed: int) -> None:
-        self.writers = [_Writer(each) for each in jobs]
-        self.chaos = chaos
-        self.kills = 0
-        self.stops = 0
-        self._random = _random(seed, -1)
-        # Not fork: the parent may run threads, of Lance for instance, that a forked child would lack.
-        self._context = multiprocessing.get_context("spawn")
-
-    def run(self, deadline: float) -> None:
-        for each in self.writers:
-            self._start(each)
-        go = self.writers[0].job.go
-        while any(each.process is not None for each in self.writers):
-            if time.monotonic() > deadline:
-                raise TimeoutError("the writers were not done in time")
-            if not go.exists() and all(each.job.ready.exists() for each in self.writers):
-                go.touch()
-            for each in self.writers:
-                self._look_after(each)
-            time.sleep(TICK_SECONDS)
-
-    def end(self) -> None:
-        """End every writer that still runs."""
-        for each in self.writers:
-            if each.process is not None:
-                each.process.kill()
-                each.process.join()
-
-    def hits(self) -> Counter[str]:
-        """By failpoint, how many writers ended there."""
-        lines = (line for each in self.writers for line in read_lines(each.job.file))
-        return Counter(line["hit"] for line in lines if "hit" in line)
-
-    def _start(self, writer: _Writer) -> None:
-        lacking = self._lacking()
-        if lacking:
-            # Those that other lives are about to meet come last.
-            pending = Counter(each.job.failpoint for each in self.writers if each.process is not None)
-            failpoint = min(lacking, key=lambda name: (pending[name], -lacking[name]))
-            writer.job = replace(writer.job, failpoint=failpoint, nth=self._random.randint(1, LAST_NTH))
-        else:
-            writer.job = replace(writer.job, failpoint=None)
-        writer.size = writer.job.file.stat().st_size if writer.job.file.exists() else 0
-        process = self._context.Process(target=_live, args=(writer.job,), daemon=True)
-        process.start()
-        writer.process = process
-
-    def _lacking(self) -> dict[str, int]:
-        """The failpoints that were not met often enough, and how often they still have to be."""
-        hits = self.hits() if self.chaos.failpoints else Counter()
-        left = {name: self.chaos.hits - hits[name] for name in self.chaos.failpoints}
-        return {name: count for name, count in left.items() if count > 0}
-
-    def _look_after(self, writer: _Writer) -> None:
-        process = writer.process
-        if process is None:
-            return
-        if process.exitcode is None:
-            self._trouble(writer, process)
-        elif process.exitcode == 0:
-            writer.process = None
-            if self._lacking():
-                last = writer.job.last
-                writer.job = replace(writer.job, first=last, last=last + EXTRA_OPERATIONS)
-                self._start(writer)
-        elif process.exitcode == -signal.SIGKILL:
-            writer.process = writer.resume_at = None
-            begun = sum("intent" in line for line in read_lines(writer.job.file))
-            writer.job = replace(writer.job, first=begun)
-            self._start(writer)
-        else:
-            raise RuntimeError(f"writer {writer.job.writer} ended with exit code {process.exitcode}")
-
-    def _trouble(self, writer: _Writer, process: BaseProcess) -> None:
-        """Stop, continue or end a writer that runs, or let it be."""
-        if process.pid is None or not writer.has_begun():
-            return
-        if writer.resume_at is not None:
-            if time.monotonic() >= writer.resume_at:
-                os.kill(process.pid, signal.SIGCONT)
-                writer.resume_at = None
-            return
-        share = TICK_SECONDS / len(self.writers)
-        if self._random.random() < self.chaos.kills_per_second * share:
-            self.kills += 1
-            process.kill()
-        elif self._random.random() < self.chaos.stops_per_second * share:
-            self.stops += 1
-            os.kill(process.pid, signal.SIGSTOP)
-            writer.resume_at = time.monotonic() + self._random.uniform(0, self.chaos.stop_seconds)
+    return HistoryRun(
+        since=since,
+        records=tuple(record for each in crew.writers for record in each.notes.records.values()),
+        kills=crew.kills,
+        stops=crew.stops,
+        hits=dict(crew.hits()),
+        lives=crew.lives,
+        notes=tuple(each.notes for each in crew.writers),
+    )

@@ -2,13 +2,16 @@
 
     tier   rows of a part       folded when there are
     0      up to 63             64
-    1      up to 1,023          16
-    2      up to 16,383         16
-    3      up to 262,143        16
+    1      up to 255            4
+    2      up to 1,023          4
+    3      up to 4,095          4
+    4      up to 16,383         4
+    5      up to 262,143        16
     -      more                 never: that is for optimize
 
-A thousand commits of one row leave 16 parts of 64 rows and less than 64 of one row. What is folded lands in a higher
-tier and fills that, so a row moves at most once per tier.
+A thousand commits of one row leave less than 64 parts of one row, 3 of 64 rows and 3 of 256. What is folded lands in a
+higher tier and fills that, so a row moves at most once per tier. Every commit describes every part and what its
+indexes have for it, so small parts, which are cheap to move, are kept few; large ones are dear and come seldom.
 """
 
 from __future__ import annotations
@@ -22,10 +25,10 @@ from omnigraph.tables.interface import TablePart
 TAIL_PARTS: Final = 64
 """So many parts of the lowest tier are a tail that is folded."""
 
-TIER_PARTS: Final = 16
-"""So many parts of any higher tier are."""
+TIER_PARTS: Final = (4, 4, 4, 4, 16)
+"""So many parts of a higher tier are, from the lowest of these on."""
 
-TIER_ROWS: Final = (64, 1_024, 16_384, 262_144)
+TIER_ROWS: Final = (64, 256, 1_024, 4_096, 16_384, 262_144)
 """Rows from which on a part is in the next tier."""
 
 MAX_PART_BYTES: Final = 64 * 1024 * 1024
@@ -62,7 +65,7 @@ def is_due(before: Sequence[TablePart], after: Sequence[TablePart]) -> bool:
 
     Many processes see the same tail. Each number of parts is reached by one commit, so one of them acts.
     """
-    if len(after) < min(TAIL_PARTS, TIER_PARTS):
+    if len(after) < min(TAIL_PARTS, *TIER_PARTS):
         return False
     for tier, (was, now) in enumerate(zip(_by_tier(before), _by_tier(after), strict=True)):
         bound = _bound(tier)
@@ -88,4 +91,4 @@ def _tier_of(rows: int) -> int | None:
 
 
 def _bound(tier: int) -> int:
-    return TIER_PARTS if tier else TAIL_PARTS
+    return TIER_PARTS[tier - 1] if tier else TAIL_PARTS

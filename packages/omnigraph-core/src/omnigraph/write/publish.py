@@ -23,7 +23,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled, uncancellable
@@ -33,11 +33,13 @@ from omnigraph.history.branches import resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.repository import Repository
+from omnigraph.history.rows import ManifestRow
 from omnigraph.history.state import pin_row
 from omnigraph.history.whereabouts import whereabouts
-from omnigraph.tables.interface import SnapshotHandle, TablePin
+from omnigraph.tables.interface import SnapshotHandle, TablePin, TableState
 from omnigraph.tables.log import LogConflictError, LogRefusedError
 from omnigraph.write.deadlines import Deadline, pause
+from omnigraph.write.errands import Errand
 from omnigraph.write.plan import AnnouncedPlan, PublishPlan, Writer
 from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
 from omnigraph.write.sidecar import delete_sidecar, withdraw_sidecar, write_sidecar
@@ -47,6 +49,9 @@ __all__ = ["Published", "ReadSetMovedError", "publish", "publish_announced"]
 
 SETTLING_LOOKS: Final = 5
 """How often a publish whose answer was lost is repeated, or looked for, before its outcome counts as unknown."""
+
+_StagedRows: TypeAlias = tuple[Sequence[ManifestRow], StagedVersion]
+"""Rows of pins, and the version that was staged with them."""
 
 _log: Final = logging.getLogger(__name__)
 
@@ -83,7 +88,6 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
     if log is not plan.base:
         # This process knows already that the swap would be lost; it may know that the plan is, too.
         check_read_set(repository, announced, log)
-    repository.tables.sync_staged([staged for effect in plan.effects for staged in effect.staged])
     check_cancelled()
     with uncancellable(), under_way(plan.operation_id):
         published = _Publish(repository, plan, announced, deadline).run(log)
@@ -130,9 +134,12 @@ class _Publish:
     has_moved: bool = False
 
     def run(self, log: ManifestLog) -> Published:
+        staged = [each for effect in self.plan.effects for each in effect.staged]
         try:
-            self._announce()
-            published = self._carry_out(log)
+            # Both before the first table moves, and neither needs the other.
+            with Errand(lambda: self.repository.tables.sync_staged(staged)) as synced:
+                self._announce()
+            published = self._carry_out(log, synced)
             self.has_moved = False
             self.repository.remember(published.log)
             reach(failpoints.PUBLISH_ACKNOWLEDGED)
@@ -157,13 +164,17 @@ class _Publish:
                 ) from error
             raise
 
-    def _carry_out(self, log: ManifestLog) -> Published:
+    def _carry_out(self, log: ManifestLog, synced: Errand[None]) -> Published:
         """From a plan that is announced to its commit; a plan that failed is withdrawn. Raises as ``publish``."""
         try:
+            synced.result()
             reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
-            committed = self._commit_tables()
+            expected = self._expected_rows(log)
+            # Mostly the tables become what they are expected to, and then this is what the manifest becomes.
+            with Errand(lambda: _staged(self.announced, log, expected)) as ahead:
+                committed = self._commit_tables()
             reach(failpoints.PUBLISH_TABLES_DURABLE)
-            return _swap(self.repository, self.announced, log, committed, self.deadline)
+            return _swap(self.repository, self.announced, log, committed, self.deadline, ahead)
         except OutcomeUnknownError:
             raise
         except ReadSetMovedError:
@@ -181,6 +192,14 @@ class _Publish:
     def _withdraw(self) -> bool:
         take_away = withdraw_sidecar if self.has_moved else delete_sidecar
         return take_away(self.repository.adapter, self.plan.operation_id)
+
+    def _expected_rows(self, log: ManifestLog) -> Sequence[ManifestRow] | None:
+        tables = self.repository.tables
+        expected = [tables.expected(tables.open_at(each.pin), each.staged) for each in self.plan.effects]
+        known = [each for each in expected if each is not None]
+        if len(known) < len(expected):
+            return None
+        return _pin_rows(self.announced, [(each.pin, each.state) for each in known], log)
 
     def _commit_tables(self) -> list[SnapshotHandle]:
         tables, committed = self.repository.tables, []
@@ -203,16 +222,15 @@ def _swap(
     log: ManifestLog,
     committed: Sequence[SnapshotHandle],
     deadline: Deadline,
+    ahead: Errand[_StagedRows | None] | None = None,
 ) -> Published:
-    states = [repository.tables.table_state(handle) for handle in committed]
+    states = [(handle.pin, repository.tables.table_state(handle)) for handle in committed]
     while True:
-        version = log.version + 1
-        rows = [
-            pin_row(each.key, each.identity, handle.pin, state, version)
-            for each, handle, state in zip(plan.tables, committed, states, strict=True)
-        ]
+        rows = _pin_rows(plan, states, log)
+        staged = None if ahead is None else _usable(ahead, rows)
+        ahead = None
         try:
-            return _swap_once(repository, plan, log, log.stage(_commit(plan, log), rows))
+            return _swap_once(repository, plan, log, staged or log.stage(_commit(plan, log), rows))
         except LogConflictError:
             repository.rivals.meet(plan.read_set.incarnation)
             log, landed = _look(repository, plan)
@@ -220,6 +238,30 @@ def _swap(
             return landed
         check_read_set(repository, plan, log)
         deadline.wait(f"publish commit {plan.intent.id}", branch=log.branch.name)
+
+
+def _pin_rows(
+    plan: AnnouncedPlan, states: Sequence[tuple[TablePin, TableState]], log: ManifestLog
+) -> list[ManifestRow]:
+    return [
+        pin_row(each.key, each.identity, pin, state, log.version + 1)
+        for each, (pin, state) in zip(plan.tables, states, strict=True)
+    ]
+
+
+def _staged(plan: AnnouncedPlan, log: ManifestLog, rows: Sequence[ManifestRow] | None) -> _StagedRows | None:
+    """The next version with rows that are expected; None where there is nothing to expect."""
+    return None if rows is None else (rows, log.stage(_commit(plan, log), rows))
+
+
+def _usable(ahead: Errand[_StagedRows | None], rows: Sequence[ManifestRow]) -> StagedVersion | None:
+    """What was staged ahead, if it holds these rows; None also when that failed, and is done again."""
+    try:
+        found = ahead.result()
+    except StorageError as error:
+        _log.debug("A version that was staged ahead is of no use: %s", error)
+        return None
+    return found[1] if found is not None and found[0] == rows else None
 
 
 def _swap_once(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, staged: StagedVersion) -> Published:
