@@ -1,19 +1,22 @@
-"""Several writers died before anybody came: one opening settles all that they left, each write once."""
+"""Several writers died before anybody came, or others published before one did: what holds is finished, once."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
 from recovery_matrix import EXPECTED, POINTS, Outcome, Point, Stage
 from recovery_world import Places, World, check_nothing_is_left, rival_records, write_until
-from recovery_writes import WRITES, Write
+from recovery_writes import CATALOG, WRITES, Write, news
 
-from omnigraph.testing.faults import DiedError, DyingAdapter
+from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT, PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
+from omnigraph.testing.faults import DiedError, DyingAdapter, armed
 from omnigraph.testing.graph_contract.faults import opened_through
 from omnigraph.testing.invariants import assert_graph_is_whole
+from omnigraph.testing.mutation_model import DeleteNodes, Where, mutate
+from omnigraph.testing.mutation_text import spell_mutation
 
 REPEATABLE = [WRITES[name] for name in ("load_append", "mutate_insert", "bulk_publish")]
 """Writes that need nothing but themselves."""
@@ -104,3 +107,35 @@ def test_two_complete_writes_of_one_state_cannot_both_be_finished(world: World):
     write.apply(world.model, 10)
     world.commits += 1
     check_pile(world, Counter({Outcome.ROLLED_FORWARD: 1, Outcome.ROLLED_BACK: 1}))
+
+
+@pytest.mark.parametrize("act", ["open", "refresh", "load"])
+def test_a_write_is_not_finished_when_what_it_only_relied_on_is_gone(world: World, act: str):
+    """An edge is complete, and meanwhile others deleted the film at its end. It changes no film, and relied on it."""
+    world.begin(WRITES["load_merge"])
+    # It has no edge yet, so that deleting it changes no edges.
+    world.write([{"type": "Film", "data": {"code": "lonely", "title": "Solaris"}}])
+    edge = {"edge": "Rated", "from": "p-old", "to": "lonely", "data": {"id": "new", "stars": 1}}
+    gone = [DeleteNodes(type="Film", where=Where(property="code", value="lonely"))]
+
+    def delete_film(name: str) -> None:
+        text, params = spell_mutation(CATALOG, gone)
+        world.survivor.mutate(text, params=params)
+
+    with opened_through(DyingAdapter, world.place) as (graph, adapter):
+        actions = {PUBLISH_BEFORE_COMMIT: once(delete_film), PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION: adapter.die}
+        with armed(actions), pytest.raises(DiedError):
+            graph.load([edge], "append")
+    mutate(world.model, gone)
+    world.commits += 1
+    if act == "refresh":
+        world.survivor.refresh()
+    elif act == "load":
+        world.write(news("-next"))
+    check_pile(world, Counter({Outcome.ROLLED_BACK: 1}))
+
+
+def once(act: Callable[[str], None]) -> Callable[[str], None]:
+    """The act, the first time only."""
+    acts = [act]
+    return lambda name: acts.pop()(name) if acts else None
