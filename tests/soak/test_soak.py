@@ -54,7 +54,7 @@ LONG = Chaos(
     stops_per_second=0.5,
     # Longer than a writer is waited for that shows no sign of life.
     stop_seconds=2.0,
-    pause_share=0.5,
+    pause_share=0.6,
     failpoints=EVERYWHERE,
     fold_failpoints=IN_FOLDS,
     hits=HITS,

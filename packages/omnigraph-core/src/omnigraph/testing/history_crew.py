@@ -58,7 +58,7 @@ class Chaos:
         fold_failpoints: at which they do so while they fold.
         hits: how often each of these is met at least.
         aimed_share: of the lives that begin when each was met so often, that are to end at one nevertheless.
-        pause_share: of the lives that are to end at a failpoint, that stop themselves there instead for a while.
+        pause_share: of those lives, that stop themselves there for a while and do not end.
         life_calls: after so many calls a writer ends well, and a new one goes on, which may meet another failpoint.
         fault_share: of the requests for control objects, that fail.
     """
@@ -172,7 +172,7 @@ class Crew:
                 self._tries[target] += 1
                 is_often = target.failpoint.startswith(OFTEN) and not target.is_fold
                 nth = self._random.randint(1, LAST_NTH) if is_often else 1
-                is_pause = self._random.random() < self.chaos.pause_share
+                is_pause = target not in left and self._random.random() < self.chaos.pause_share
                 aims.append(Aim(failpoint=target.failpoint, nth=nth, is_fold=target.is_fold, is_pause=is_pause))
         return tuple({each.failpoint: each for each in aims}.values())
 
