@@ -28,9 +28,6 @@ from omnigraph.testing.mutation_strategies import FILMS, PEOPLE
 from omnigraph.write.integrity import check_integrity
 from omnigraph.write.sidecar import RECOVERY_PREFIX
 
-RECOVERS = hasattr(og.Graph, "recoveries")
-"""Whether a read-write open recovers what dead writers left."""
-
 ROLLED_FORWARD, ROLLED_BACK = "RolledForward", "RolledBack"
 
 
@@ -74,10 +71,9 @@ def check_soak(
         problems = check_history(graph, model, run.records, since=run.since, stores_fail=stores_fail)
         problems += [f"{each.kind}: {each.message}" for each in check_integrity(graph._repository) if each.is_damage]
         lying = lying_sidecars(graph)
-        recoveries = graph.recoveries.list() if RECOVERS else []
+        recoveries = graph.recoveries.list()
         problems += sidecar_problems(notes, lying)
-        if RECOVERS:
-            problems += recovery_problems(notes, lying, recoveries, {each.id for each in commits})
+        problems += recovery_problems(notes, lying, recoveries, {each.id for each in commits})
         ahead = types_ahead(graph)
         problems += next_write_problems(graph, model.catalog)
     return Verdict(
