@@ -14,7 +14,7 @@ import pytest
 sys.path.append(str(Path(__file__).parent))
 
 from other_processes import OtherProcesses
-from recovery_world import BUCKET, SMALL_TAIL, Places
+from recovery_world import BUCKET, SMALL_TAIL, Places, World, Worlds
 
 from omnigraph.config import TAIL_MAINTENANCE
 from omnigraph.testing.s3_servers import S3Server, run_s3_server
@@ -58,6 +58,26 @@ def places(request: pytest.FixtureRequest) -> Places:
         return f"s3://{BUCKET}/{name}", request.getfixturevalue("ministack").options()
 
     return Places(new)
+
+
+@pytest.fixture(scope="module")
+def worlds(places: Places) -> Iterator[Worlds]:
+    """The graphs of a module."""
+    worlds = Worlds(places)
+    yield worlds
+    worlds.close()
+
+
+@pytest.fixture
+def world(worlds: Worlds) -> World:
+    """A graph in memory in which nothing is left of what tests before did."""
+    return worlds.at("memory")
+
+
+@pytest.fixture
+def local_world(worlds: Worlds) -> World:
+    """The same in a directory, which other processes reach."""
+    return worlds.at("local")
 
 
 @pytest.fixture(scope="session")

@@ -147,7 +147,7 @@ SCENES: Final = {
 
 
 def check_recovered(world: World, scene: Scene, sidecar: dict) -> None:
-    """It is settled once, whoever did it and however often it took, and the next write works."""
+    """It is settled once, whoever did it and however often it took, and the next write works: a good end."""
     with world.place.open() as graph:
         world.check_rows(graph)
         (row,) = world.told(graph)
@@ -156,3 +156,4 @@ def check_recovered(world: World, scene: Scene, sidecar: dict) -> None:
         check_nothing_is_left(graph)
     world.begin(WRITES["load_merge"])
     world.check_rows(world.survivor)
+    world.is_in_use = False

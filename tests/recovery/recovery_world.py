@@ -24,11 +24,15 @@ from omnigraph.testing.failpoint_actions import Action
 from omnigraph.testing.faults import DiedError, DyingAdapter, OnNth, armed
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.testing.graph_contract.faults import opened_through
+from omnigraph.testing.invariants import assert_graph_is_whole
 from omnigraph.testing.model import Mode, ModelGraph, content_of_export
 
 BUCKET: Final = "recovery"
 SMALL_TAIL: Final = 2
 """So many small parts are worth a fold here."""
+
+USES: Final = 40
+"""So many writes die in one graph; then it is looked at as a whole, and another one is made."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +111,7 @@ class World:
         commits: how many there are.
         recoveries: how many were told.
         uses: how many writes died here.
+        is_in_use: a test began with it, and did not come to its good end.
     """
 
     place: GraphPlace
@@ -116,13 +121,15 @@ class World:
     commits: int = 1
     recoveries: int = 0
     uses: int = 0
-    is_broken: bool = False
+    is_in_use: bool = False
 
     def __post_init__(self) -> None:
         self.survivor = self.place.init(SCHEMA)
         self.model = ModelGraph(CATALOG)
 
     def close(self) -> None:
+        if not self.is_in_use:
+            assert_graph_is_whole(self.survivor)
         self.survivor.close()
 
     def write(self, records: list, mode: Mode = "merge") -> None:
@@ -173,3 +180,25 @@ def check_nothing_is_left(graph: og.Graph) -> None:
     tables = graph._repository.tables
     for key, entry in graph.snapshot().state.entries.items():
         assert tables.newest(entry.pin).shows(entry.pin.version), key
+
+
+class Worlds:
+    """Gives a world of a place, the same again as long as all is well with it."""
+
+    def __init__(self, places: Places) -> None:
+        self._places = places
+        self._worlds: dict[str, World] = {}
+
+    def at(self, place: str) -> World:
+        """One that nobody left in the middle; say ``is_in_use = False`` at the end."""
+        world = self._worlds.get(place)
+        if world is None or world.is_in_use or world.uses >= USES:
+            if world is not None:
+                world.close()
+            world = self._worlds[place] = World(self._places(place))
+        world.is_in_use = True
+        return world
+
+    def close(self) -> None:
+        for world in self._worlds.values():
+            world.close()

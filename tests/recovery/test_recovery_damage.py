@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 import logging
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from recovery_scenes import GONE, SCENES, Scene, check_recovered
-from recovery_world import Places, World, check_nothing_is_left
+from recovery_world import World, check_nothing_is_left
 from recovery_writes import note
 
 import omnigraph as og
@@ -23,13 +22,6 @@ from omnigraph.testing.graph_contract.faults import opened_through
 
 MANIFESTS = "_versions"
 """Where a table of Lance keeps a file for each version; of newer ones the names sort first."""
-
-
-@pytest.fixture
-def world(places: Places) -> Iterator[World]:
-    world = World(places("local"))
-    yield world
-    world.close()
 
 
 # ── missing versions ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -54,8 +46,9 @@ def find_versions(graph: og.Graph, key: str, kept: Path) -> None:
 
 @pytest.mark.parametrize("scene", [SCENES["complete"], SCENES["incomplete"]], ids=lambda each: each.name)
 def test_a_table_that_lost_its_published_version_is_left_as_it_is_and_loudly(
-    world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture, scene: Scene
+    local_world: World, tmp_path: Path, caplog: pytest.LogCaptureFixture, scene: Scene
 ):
+    world = local_world
     sidecar = scene.begin(world)
     lose_versions(world.survivor, "node:Film", tmp_path / "kept")
     for _ in range(2):
@@ -68,7 +61,7 @@ def test_a_table_that_lost_its_published_version_is_left_as_it_is_and_loudly(
     # The plan is kept, and nothing was told or moved.
     assert world.sidecars() == [sidecar]
     with world.place.open("r") as reader:
-        assert reader.recoveries.list() == []
+        assert world.told(reader) == []
         assert len(reader.table("Person")) > 0
         with pytest.raises(StorageError):
             len(reader.table("Film"))
@@ -78,8 +71,9 @@ def test_a_table_that_lost_its_published_version_is_left_as_it_is_and_loudly(
     check_recovered(world, scene, sidecar)
 
 
-def test_a_table_that_lost_versions_does_not_keep_other_writes_from_being_settled(world: World, tmp_path: Path):
+def test_a_table_that_lost_versions_does_not_keep_other_writes_from_being_settled(local_world: World, tmp_path: Path):
     """Two writers died; a type of one is damaged, and that of the other is not."""
+    world = local_world
     scene = SCENES["incomplete"]
     with opened_through(DyingAdapter, world.place) as (graph, adapter):
         damaged = scene.begin(world)
@@ -100,9 +94,8 @@ def test_a_table_that_lost_versions_does_not_keep_other_writes_from_being_settle
 # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_a_branch_that_was_made_anew_is_not_the_one_that_a_plan_is_for(places: Places):
+def test_a_branch_that_was_made_anew_is_not_the_one_that_a_plan_is_for(world: World):
     """The name is there again, and stands for another line."""
-    world = World(places("memory"))
     scene = SCENES["of_a_branch_that_is_gone"]
     sidecar = scene.begin(world)
     adapter = world.survivor._repository.adapter
@@ -110,12 +103,11 @@ def test_a_branch_that_was_made_anew_is_not_the_one_that_a_plan_is_for(places: P
     adapter.write(branch_key(adapter, GONE), json.dumps(ref).encode())
     check_recovered(world, scene, sidecar)
     assert adapter.exists(branch_key(adapter, GONE))
-    world.close()
+    adapter.delete(branch_key(adapter, GONE))
 
 
 @pytest.mark.parametrize("act", ["refresh", "load"])
-def test_a_plan_for_a_branch_that_is_gone_is_left_to_the_next_opening(places: Places, act: str):
-    world = World(places("memory"))
+def test_a_plan_for_a_branch_that_is_gone_is_left_to_the_next_opening(world: World, act: str):
     scene = SCENES["of_a_branch_that_is_gone"]
     sidecar = scene.begin(world)
     if act == "refresh":
@@ -125,15 +117,13 @@ def test_a_plan_for_a_branch_that_is_gone_is_left_to_the_next_opening(places: Pl
     assert world.sidecars() == [sidecar]
     assert world.told(world.survivor) == []
     check_recovered(world, scene, sidecar)
-    world.close()
 
 
-def test_what_is_told_of_a_branch_that_is_gone(places: Places):
-    world = World(places("memory"))
+def test_what_is_told_of_a_branch_that_is_gone(world: World):
     sidecar = SCENES["of_a_branch_that_is_gone"].begin(world)
     with world.place.open() as graph:
         (row,) = world.told(graph)
         assert (row.kind, row.branch, row.tables) == (RecoveryKind.ORPHANED_BRANCH_DISCARDED, GONE, ())
         assert row.graph_commit_id == sidecar["commit"]["id"]
         check_nothing_is_left(graph)
-    world.close()
+    world.is_in_use = False

@@ -8,28 +8,24 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from other_processes import OtherProcesses
 from recovery_matrix import CELLS, MATRIX, OUTSIDE, PLACES, POINTS, Cell, Outcome, Trigger, covering, reached_by
-from recovery_world import Places, World, actor_of, check_nothing_is_left, die, rival_records
+from recovery_world import World, Worlds, actor_of, check_nothing_is_left, die, rival_records
 from recovery_writes import WRITES, Write, news
 
 import omnigraph as og
 from omnigraph.failpoints import FAILPOINTS
 from omnigraph.testing.faults import recorded
-from omnigraph.testing.invariants import assert_graph_is_whole
 
 IS_WHOLE = os.environ.get("OMNIGRAPH_RECOVERY_MATRIX") == "full"
 """Whether every cell of the slowest place is run, or a covering part; ``tox -e races`` runs all of them."""
 
 COUNTS = {"memory": 381, "local": 508, "ministack": 508}
 """Cells that can be, by place."""
-
-USES = 40
-"""So many writes die in one graph; then it is looked at as a whole, and another one is made."""
 
 RUN = [
     cell
@@ -39,35 +35,12 @@ RUN = [
 ]
 
 
-@pytest.fixture(scope="module")
-def world_at(places: Places) -> Iterator[Callable[[str], World]]:
-    """The graph of a place in which the next write is to die."""
-    worlds: dict[str, World] = {}
-
-    def find(place: str) -> World:
-        world = worlds.get(place)
-        if world is None or world.is_broken or world.uses >= USES:
-            if world is not None and not world.is_broken:
-                assert_graph_is_whole(world.survivor)
-            if world is not None:
-                world.close()
-            world = worlds[place] = World(places(place))
-        return world
-
-    yield find
-    for world in worlds.values():
-        world.close()
-
-
 # ── the cells ────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
 @pytest.mark.parametrize("cell", RUN, ids=lambda cell: cell.name)
-def test_a_write_that_was_cut_off_is_settled(
-    world_at: Callable[[str], World], request: pytest.FixtureRequest, cell: Cell
-):
-    world = world_at(cell.place)
-    world.is_broken = True
+def test_a_write_that_was_cut_off_is_settled(worlds: Worlds, request: pytest.FixtureRequest, cell: Cell):
+    world = worlds.at(cell.place)
     number = world.begin(cell.write)
     if cell.trigger is Trigger.OTHER_PROCESS:
         others: OtherProcesses = request.getfixturevalue("others")
@@ -75,7 +48,7 @@ def test_a_write_that_was_cut_off_is_settled(
     else:
         die(world.place, cell.write, number, cell.point)
     check(world, cell, number)
-    world.is_broken = False
+    world.is_in_use = False
 
 
 def check(world: World, cell: Cell, number: int) -> None:
@@ -170,8 +143,7 @@ def test_the_covering_part_has_every_point_with_every_trigger_and_every_write_th
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=lambda write: write.name)
-def test_a_write_comes_by_the_points_that_the_matrix_says(places: Places, write: Write):
-    world = World(places("memory"))
+def test_a_write_comes_by_the_points_that_the_matrix_says(world: World, write: Write):
     number = world.begin(write)
     with recorded() as reached:
         write.run(world.survivor, number)
@@ -179,4 +151,4 @@ def test_a_write_comes_by_the_points_that_the_matrix_says(places: Places, write:
     write.apply(world.model, number)
     world.commits += write.has_effect
     world.check_rows(world.survivor)
-    world.close()
+    world.is_in_use = False

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import ExitStack
 
 import pytest
 from recovery_matrix import EXPECTED, POINTS, Outcome, Point, Stage
-from recovery_world import Places, World, check_nothing_is_left, rival_records, write_until
+from recovery_world import World, check_nothing_is_left, rival_records, write_until
 from recovery_writes import CATALOG, WRITES, Write, news
 
 from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT, PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION
@@ -22,13 +22,6 @@ REPEATABLE = [WRITES[name] for name in ("load_append", "mutate_insert", "bulk_pu
 """Writes that need nothing but themselves."""
 
 POINTS_OF_EACH = [each for each in POINTS if each.failpoint.startswith(("publish.", "recovery."))]
-
-
-@pytest.fixture(params=["memory", "local"])
-def world(request: pytest.FixtureRequest, places: Places) -> Iterator[World]:
-    world = World(places(request.param))
-    yield world
-    world.close()
 
 
 def pile_up(world: World, deaths: list[tuple[Write, Point]]) -> Counter[Outcome]:
@@ -68,6 +61,7 @@ def check_pile(world: World, outcomes: Counter[Outcome]) -> None:
         assert_graph_is_whole(graph)
     world.begin(WRITES["load_merge"])
     world.check_rows(world.survivor)
+    world.is_in_use = False
 
 
 @pytest.mark.parametrize("first", range(len(REPEATABLE)), ids=lambda first: REPEATABLE[first].name)
@@ -77,8 +71,9 @@ def test_what_writers_left_one_after_the_other_is_settled_at_once(world: World, 
 
 
 @pytest.mark.parametrize("stage", [Stage.INCOMPLETE, Stage.OVERTAKEN])
-def test_tables_that_several_dead_writers_moved_are_put_right_by_the_last(world: World, stage: Stage):
+def test_tables_that_several_dead_writers_moved_are_put_right_by_the_last(local_world: World, stage: Stage):
     """As long as another sidecar names a table, that one's recovery is to look at it."""
+    world = local_world
     (*_, point) = [each for each in POINTS if each.stage is stage]
     outcomes = pile_up(world, [(write, point) for write in REPEATABLE * 2])
     assert outcomes == {Outcome.ROLLED_BACK: 6}
