@@ -47,8 +47,8 @@ HANG_SECONDS = 240.0
 NOWHERE = {"recovery.orphan_discard_audit_append"}
 """Failpoints that nobody reaches here: no branch is deleted."""
 
-EVERYWHERE = tuple(name for name in FAILPOINTS if name not in NOWHERE)
-IN_FOLDS = tuple(name for name in FAILPOINTS if name.startswith("publish."))
+EVERYWHERE = tuple(name for name in FAILPOINTS if name not in NOWHERE and not name.startswith("fold."))
+IN_FOLDS = tuple(name for name in FAILPOINTS if name.startswith(("fold.", "publish.")))
 
 
 @dataclass(frozen=True, kw_only=True)
