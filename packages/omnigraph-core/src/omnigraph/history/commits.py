@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from omnigraph.history.rows import GRAPH_COMMIT, ManifestRow, compact_json, damaged
+from omnigraph.history.rows import GRAPH_COMMIT, MERGED_COMMIT, ManifestRow, compact_json, damaged
 
 
 class CommitKind(StrEnum):
@@ -36,7 +36,8 @@ class Commit:
         parent_id: the commit before it on its branch; None for the first commit of a graph.
         merged_parent_id: of a merge, the head of the branch that was merged in.
         branch: the branch that it was made on.
-        manifest_version: the version of the manifest that it made; ``open(at=...)`` and time travel use it.
+        line: the physical line of the manifest that it was made on; None for the main line.
+        manifest_version: the version of the manifest that it made, on its line; time travel uses both.
         created_at: when it was begun, in UTC, to the microsecond; the clock of the writer, for people only.
         properties: what the writer noted beside it, such as the id of a load.
     """
@@ -45,6 +46,7 @@ class Commit:
     parent_id: str | None
     merged_parent_id: str | None = None
     branch: str
+    line: str | None = None
     manifest_version: int
     kind: CommitKind
     actor: str | None = None
@@ -69,17 +71,19 @@ class Commit:
             "properties": dict(self.properties),
         }
 
-    def to_row(self) -> ManifestRow:
+    def to_row(self, *, merged_at: int | None = None) -> ManifestRow:
+        """Its row on its own line; with ``merged_at`` the one on another line that merged it by that version."""
         return ManifestRow(
             object_id=self.id,
-            object_type=GRAPH_COMMIT,
-            seq=self.manifest_version,
+            object_type=GRAPH_COMMIT if merged_at is None else MERGED_COMMIT,
+            seq=self.manifest_version if merged_at is None else merged_at,
             table_version=self.manifest_version,
             table_branch=self.branch,
             metadata=compact_json(
                 {
                     "parent": self.parent_id,
                     "merged_parent": self.merged_parent_id,
+                    "line": self.line,
                     "kind": str(self.kind),
                     "actor": self.actor,
                     "created_at": to_micros(self.created_at),
@@ -106,7 +110,9 @@ class Commit:
                 parent_id=facts.get("parent"),
                 merged_parent_id=facts.get("merged_parent"),
                 branch=row.table_branch or "main",
-                manifest_version=row.seq,
+                line=facts.get("line"),
+                # ManifestRow.check saw to it that it is there.
+                manifest_version=int(row.table_version or 0),
                 kind=CommitKind(facts["kind"]),
                 actor=facts.get("actor"),
                 created_at=from_micros(facts["created_at"]),

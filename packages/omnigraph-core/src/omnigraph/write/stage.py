@@ -27,6 +27,7 @@ from omnigraph.tables.interface import SnapshotHandle, StagedHandle, TablePin, W
 from omnigraph.write.buffers import fill_ids, refuse_lost_files
 from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
 from omnigraph.write.committed import CommittedRows
+from omnigraph.write.forks import Forks, on_line
 from omnigraph.write.plan import TableEffect
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation import validate_changes
@@ -40,9 +41,14 @@ _COMPARED_ROWS: Final = 1_000
 
 
 class AttemptFiles:
-    """Files that the attempts of one write wrote: rows that are the same in the next attempt are not written again."""
+    """Files that the attempts of one write wrote: rows that are the same in the next attempt are not written again.
 
-    def __init__(self) -> None:
+    Attributes:
+        forks: the lines that it made for itself.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.forks = Forks(repository)
         self._written: dict[TablePin, tuple[pa.Table, WrittenRows]] = {}
 
     def rows(self, repository: Repository, pin: TablePin, target: TypeTable, rows: pa.Table) -> tuple[WrittenRows, ...]:
@@ -59,6 +65,7 @@ class AttemptFiles:
 
     def forget(self) -> None:
         """Nothing that was written may be counted on."""
+        self.forks.forget()
         self._written.clear()
 
 
@@ -139,10 +146,13 @@ def stage_changes(
     for change in changes.changes:
         check_cancelled()
         target, pin = change.target, committed.snapshot.entry(change.target).pin
-        staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(pin)).run()
+        if change.mode is not ChangeMode.REPLACE and change.rows.row_count == 0:
+            continue
+        base = files.forks.base_of(committed.snapshot.branch, pin)
+        staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(base)).run()
         if staged is None:
             continue
-        effects.append(TableEffect(target=target, pin=pin, staged=(staged,)))
+        effects.append(TableEffect(target=target, pin=pin, base=base, staged=(staged,)))
         if step is not None:
             steps[target.key] = step
     keys = committed.looked_at | {effect.target.key for effect in effects}
@@ -166,8 +176,6 @@ class _Stage:
             return self._remove()
         if change.mode is ChangeMode.REPLACE:
             return tables.stage_overwrite(self.handle, self._written(change.rows.table)), None
-        if change.rows.row_count == 0:
-            return None, None
         is_upsert = change.mode is ChangeMode.UPSERT and not change.ids_are_fresh
         if not is_upsert or not self.committed.row_count(change.target):
             return self._append(change.rows.table)
@@ -212,7 +220,7 @@ class _Stage:
 
     def _written(self, rows: pa.Table | None) -> tuple[WrittenRows, ...]:
         if rows is None:
-            return self.change.rows.written
+            return on_line(self.repository.tables, self.change.rows.written, self.handle.pin)
         return self.files.rows(self.repository, self.handle.pin, self.change.target, rows)
 
 
