@@ -42,8 +42,8 @@ class HeldLimits:
         byte_count: so much in data files, Blobs left out; text may take several times as much in memory.
     """
 
-    row_count: int = 200_000
-    byte_count: int = 64 * 1024**2
+    row_count: int = 1_000_000
+    byte_count: int = 128 * 1024**2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -6,6 +6,7 @@ lists names and the other does not can differ. The lists are all that is read.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -67,8 +68,9 @@ def live_rows(stored: Stored, parts: Sequence[TablePart]) -> Mapping[int, Mask]:
             for batch in batches:
                 addresses = as_addresses(batch[ADDRESS])
                 numbers = addresses >> OFFSET_BITS
-                for number in np.unique(numbers).tolist():
-                    found[number][addresses[numbers == number] & OFFSETS] = True
+                # Addresses ascend, so those of a part follow one another.
+                for start, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1), len(numbers)]):
+                    found[int(numbers[start])][addresses[start:end] & OFFSETS] = True
     return found
 
 
