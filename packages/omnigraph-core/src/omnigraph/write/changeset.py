@@ -67,7 +67,7 @@ class TypeChange:
         removed: of an ``UPSERT``, rows that go beside, ``id`` and of edges ``src`` and ``dst``: all of them are there,
             and none is among ``rows``. Whoever removes nodes this way is told of edges that would be left.
         addresses: where the committed rows lie that these replace or remove, by row; null, or None for all of them,
-            where that is not known.
+            where that is not known. Beside ``removed``, all are known, and rows beyond the addresses are new.
     """
 
     target: TypeTable

@@ -186,10 +186,7 @@ class _Stage:
     def _merge(self) -> tuple[StagedHandle, ...]:
         """Many rows by Lance's own merge, and then those that go."""
         change, tables = self.change, self.repository.tables
-        many = change.rows.table
-        if many is None:
-            many = change.rows.read(tables, change.target.schema.names)
-        staged = tables.stage_upsert(self.handle, many)
+        staged = tables.stage_upsert(self.handle, change.rows.read(tables, change.target.schema.names))
         if change.removed is None or not change.removed.row_count:
             return (staged,)
         gone = tables.stage_delete_keys(self.handle, _ids(change.removed, tables))
@@ -231,6 +228,9 @@ class _Stage:
         ids, known = _column(rows, "id"), self.change.addresses
         if known is None:
             return self.committed.locate(self.change.target, ids)
+        if self.change.removed is not None:
+            # Whoever removes rows beside others knows of all of them.
+            return known
         unknown = known.is_null()
         if not known.null_count:
             return known
