@@ -8,9 +8,8 @@ A parent that is not known, because history was reclaimed, ends its path.
 from __future__ import annotations
 
 import heapq
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from functools import cache
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from omnigraph.history.commits import Commit
 from omnigraph.history.rows import damaged
@@ -25,29 +24,35 @@ def parents_of(commit: Commit) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in given if each is not None))
 
 
-def merge_base(source_head: str, target_head: str, find: Find) -> Commit | None:
+def merge_base(source_head: str, target_head: str, commits: Mapping[str, Commit]) -> Commit | None:
     """The commit that a merge of two heads compares both with; None when they have no commit in common.
 
-    Of all commits that both descend from, or are, it is the one with the fewest steps from both heads together, and the
-    newest of those. Steps lead from a commit to its parents. Each commit is asked for once at most, and none beyond
-    those that could still be nearer.
+    Of the commits that both descend from, or are, those count that no other one of them descends from: an older one
+    would show what happened in between as if it had not, and bring rows back that were deleted. Of these it is the one
+    with the fewest steps from both heads together, and the newest of those.
+
+    Args:
+        source_head: the id of one head.
+        target_head: the id of the other.
+        commits: by id, all that lead to the two.
     """
-    known = cache(find)
-    source, target = _Walk(source_head, known), _Walk(target_head, known)
-    best: tuple[int, Commit] | None = None
-    reached = source.frontier
-    while True:
-        for commit in reached:
-            if commit.id in source.distances and commit.id in target.distances:
-                steps = source.distances[commit.id] + target.distances[commit.id]
-                if best is None or (-steps, commit.order) > (-best[0], best[1].order):
-                    best = steps, commit
-        most = None if best is None else best[0]
-        useful = [mine for mine, other in ((source, target), (target, source)) if mine.may_reach(other, most)]
-        if not useful:
-            return None if best is None else best[1]
-        # Neither goes far beyond the base when the newest goes first. Only the cost rests on the clocks of writers.
-        reached = max(useful, key=lambda each: max(commit.created_at for commit in each.frontier)).step()
+    source, target = _distances(source_head, commits), _distances(target_head, commits)
+    common = source.keys() & target.keys()
+    overtaken = {parent for each in common for parent in parents_of(commits[each])}
+    bases = [commits[each] for each in common - overtaken]
+    return max(bases, key=lambda each: (-source[each.id] - target[each.id], each.order), default=None)
+
+
+def _distances(head: str, commits: Mapping[str, Commit]) -> dict[str, int]:
+    """How many steps it takes from a head to each of its ancestors; steps lead from a commit to its parents."""
+    found: dict[str, int] = {}
+    frontier, steps = [head], 0
+    while frontier:
+        reached = [each for each in dict.fromkeys(frontier) if each in commits and each not in found]
+        found |= dict.fromkeys(reached, steps)
+        frontier = [parent for each in reached for parent in parents_of(commits[each])]
+        steps += 1
+    return found
 
 
 def first_parents(head: str, find: Find) -> Iterator[Commit]:
@@ -93,57 +98,3 @@ def reachable(head_id: str, commits: Iterable[Commit]) -> tuple[Commit, ...]:
             found.add(each)
             open_ids.extend(parents_of(given[each]))
     return tuple(commit for commit in given.values() if commit.id in found)
-
-
-class _Walk:
-    """The ancestors of one head as far as they were looked at, by the number of steps to them.
-
-    Attributes:
-        distances: the steps to each commit that was reached.
-        depth: how many steps were made.
-        frontier: the commits of the last step; empty when there are no more.
-    """
-
-    def __init__(self, head: str, find: Find) -> None:
-        self._find = find
-        self._children: defaultdict[str, set[str]] = defaultdict(set)
-        self.depth = 0
-        commit = find(head)
-        self.frontier: tuple[Commit, ...] = () if commit is None else (commit,)
-        self.distances = {each.id: 0 for each in self.frontier}
-
-    def step(self) -> tuple[Commit, ...]:
-        """Go one step further from the head; the commits that were reached by it."""
-        self.depth += 1
-        reached = []
-        for child in self.frontier:
-            for parent in parents_of(child):
-                self._children[parent].add(child.id)
-                if parent not in self.distances and (commit := self._find(parent)) is not None:
-                    self.distances[parent] = self.depth
-                    reached.append(commit)
-        self.frontier = tuple(reached)
-        return self.frontier
-
-    def may_reach(self, other: _Walk, most: int | None) -> bool:
-        """Whether going on could find a commit of both within so many steps from both heads; None for any number."""
-        if not self.frontier or not other.distances:
-            return False
-        if most is None:
-            return True
-        left = most - (self.depth + 1)
-        if other.frontier and other.depth + 1 < left:
-            return True
-        near = {each for each, steps in other.distances.items() if steps <= left and each not in self.distances}
-        # What descends from all that lies ahead cannot lie behind it.
-        return bool(near) and not all(near <= other.descendants(each.id) for each in self.frontier)
-
-    def descendants(self, commit_id: str) -> set[str]:
-        """What was reached and is known to descend from a commit."""
-        found: set[str] = set()
-        open_ids = [commit_id]
-        while open_ids:
-            fresh = self._children.get(open_ids.pop(), set()) - found
-            found |= fresh
-            open_ids.extend(fresh)
-        return found

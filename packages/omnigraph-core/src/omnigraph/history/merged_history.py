@@ -7,7 +7,7 @@ answers them.
 from __future__ import annotations
 
 from omnigraph.history.commits import Commit
-from omnigraph.history.lineage import Find, parents_of
+from omnigraph.history.lineage import Find, merge_base, parents_of
 from omnigraph.history.log import ManifestLog
 
 
@@ -26,6 +26,41 @@ def finder(*logs: ManifestLog) -> Find:
         return found
 
     return find
+
+
+def parting_commit(source: ManifestLog, target: ManifestLog) -> Commit | None:
+    """Where two branches parted, as ``lineage.merge_base`` says; None when they have nothing in common."""
+    found = _on_the_line(source, target)
+    if found is None:
+        everything = {**target.lineage(), **source.lineage()}
+        found = merge_base(source.state.head.id, target.state.head.id, everything)
+    return found
+
+
+def _on_the_line(source: ManifestLog, target: ManifestLog) -> Commit | None:
+    """Where two branches parted, if what both remember is enough to tell; no history is read.
+
+    What is remembered of the target is an unbroken line. Where all that led to the source ends in it, and nothing was
+    merged into the target since the newest of these ends, that one is what both descend from.
+    """
+    line = {each.id: each for each in target.state.recent}
+    known = {each.id: each for each in source.state.recent}
+    ends: list[int] = []
+    seen: set[str] = set()
+    open_ids = [source.state.head.id]
+    while open_ids:
+        commit_id = open_ids.pop()
+        if commit_id in line:
+            ends.append(line[commit_id].manifest_version)
+        elif commit_id not in known:
+            return None
+        elif commit_id not in seen:
+            seen.add(commit_id)
+            open_ids.extend(parents_of(known[commit_id]))
+    if not ends:
+        return None
+    since = [each for each in target.state.recent if each.manifest_version >= max(ends)]
+    return None if any(each.merged_parent_id for each in since[1:]) else since[0]
 
 
 def commits_to_bring(source: ManifestLog, target: ManifestLog, *, base_id: str) -> tuple[Commit, ...]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from omnigraph.errors import ConflictError, InvalidInputError
 from omnigraph.history.commits import Commit
-from omnigraph.history.lineage import merge_base
 from omnigraph.history.log import ManifestLog
-from omnigraph.history.merged_history import finder
+from omnigraph.history.merged_history import parting_commit
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
@@ -61,7 +60,7 @@ def find_heads(source: ManifestLog, target: ManifestLog) -> MergeHeads:
     Raises:
         ConflictError: they have no commit in common.
     """
-    base = merge_base(source.state.head.id, target.state.head.id, finder(source, target))
+    base = parting_commit(source, target)
     if base is None:
         raise ConflictError(
             f"{source.branch.name} and {target.branch.name} have no commit in common that is still known.",
