@@ -15,7 +15,6 @@ from typing import Any, Literal, Self
 from omnigraph.engine.reader import QuerySource
 from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import select_types
-from omnigraph.graph.inputs import check_name
 from omnigraph.graph.reads import ReadVerbs
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commits import Commit
@@ -25,10 +24,12 @@ from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_r
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
+from omnigraph.write.names import check_name
 from omnigraph.write.opening import open_repository
 from omnigraph.write.records import LoadInput
 from omnigraph.write.recovery.listing import Recoveries
 from omnigraph.write.recovery.sweep import heal
+from omnigraph.write.tags import Tags
 from omnigraph.write.tail import TailMaintenance
 
 
@@ -84,6 +85,12 @@ class Graph(ReadVerbs):
         """The branches of the graph: make, list, delete and merge them."""
         self._lifetime.check()
         return Branches(self._repository, actor=self.actor, write_deadline=self._reader.settings.write_deadline)
+
+    @property
+    def tags(self) -> Tags:
+        """Names of commits that are to stay."""
+        self._lifetime.check()
+        return Tags(self._repository, actor=self.actor)
 
     @property
     def recoveries(self) -> Recoveries:

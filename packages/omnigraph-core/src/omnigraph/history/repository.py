@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from omnigraph.config import Settings
 from omnigraph.errors import InvalidInputError, NotFoundError, ReadOnlyError
@@ -17,16 +18,20 @@ from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.log import ManifestLog, open_manifest
 from omnigraph.history.recoveries import Recovery
+from omnigraph.history.ref_names import looks_like_commit_id
 from omnigraph.history.rivals import Rivals
 from omnigraph.history.schemas import GraphSchema, read_schema
 from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.tags import read_tag
 from omnigraph.history.warm import WarmColumns
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.log import LogStore
 
 SnapshotLike = Snapshot | Commit | str | int
-"""What names a moment: a snapshot, a commit or its id, or a version of the manifest."""
+"""What names a moment: a snapshot, a commit or its id, a branch or a tag by name, or a version of the manifest."""
+
+_MOMENTS: Final = "Give a snapshot, a commit or its id, the name of a tag or branch, or a version of the manifest."
 
 
 class Repository:
@@ -146,10 +151,24 @@ class Repository:
         if isinstance(at, int) and not isinstance(at, bool):
             return self.at_version(resolve_branch(self.adapter, branch), at)
         if not isinstance(at, str):
-            raise InvalidInputError(
-                f"{at!r} names no moment.", help="Give a snapshot, a commit or its id, or a version of the manifest."
-            )
-        return self.at_commit(self.find_commit(at, branch))
+            raise InvalidInputError(f"{at!r} names no moment.", help=_MOMENTS)
+        return self.at_commit(self.find_commit(at, branch)) if looks_like_commit_id(at) else self._named(at)
+
+    def _named(self, name: str) -> ManifestLog:
+        """The newest log of a branch, or the one of a tag."""
+        try:
+            return self.newest(name)
+        except NotFoundError:
+            pass
+        try:
+            tag = read_tag(self.adapter, name)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f'There is no commit, branch or tag "{name}".',
+                help="List what there is: omnigraph commit list, omnigraph branch list, omnigraph tag list.",
+                details={"name": name},
+            ) from error
+        return self.at_version(BranchRef.of_line(name, tag.line), tag.manifest_version)
 
     def snapshot_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> Snapshot:
         """A branch as it is now, or as it was at a moment.

@@ -6,9 +6,14 @@ import builtins
 
 from omnigraph.errors import AlreadyExistsError, NotFoundError
 from omnigraph.history.branches import MAIN, Branch, list_branch_names
+from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository, SnapshotLike
 from omnigraph.write.branching import delete_branch, make_branch
+from omnigraph.write.deadlines import Deadline
+from omnigraph.write.merge import MergeRequest, MergeResult, Strategy, merge_branch, plan_merge
+from omnigraph.write.names import check_name
+from omnigraph.write.recovery.sweep import heal
 
 
 class Branches:
@@ -83,6 +88,55 @@ class Branches:
         with self._repository.lifetime:
             self._repository.check_writable()
             delete_branch(self._repository, name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN.name,
+        *,
+        strategy: Strategy = "fail",
+        dry_run: bool = False,
+        expect_head: str | Commit | None = None,
+        delete_branch: bool = False,
+        actor: str | None = None,
+    ) -> MergeResult:
+        """Do to a branch what another one did since they parted, as one commit with two parents; or nothing.
+
+        Args:
+            source: the branch to merge, as it is now; it may move on meanwhile.
+            into: the branch that takes it in.
+            strategy: what becomes of nodes and edges that both changed: ``fail``, or the row of one side: ``ours`` is
+                that of ``into``, ``theirs`` that of ``source``; or a callable that is given each conflict and says
+                ``"ours"``, ``"theirs"`` or None. What breaks a rule of the schema stays a conflict.
+            dry_run: write nothing, and tell what would change and what speaks against it.
+            expect_head: merge only if this is the newest commit of ``into``; maintenance after it does not count.
+            delete_branch: delete the source afterwards; if that fails, the result says so, and the merge stands.
+            actor: who merges, where it is not who opened the graph.
+
+        Raises:
+            MergeConflictError: the branches contradict each other; every conflict is told, and nothing was merged.
+            HeadMovedError: ``expect_head`` is not the newest commit.
+            NotFoundError: there is no such branch.
+            InvalidInputError: a branch into itself, or no such strategy.
+            ConflictError: their schemas differ, or the deadline passed.
+        """
+        check_name(actor, "actor")
+        repository = self._repository
+        with repository.lifetime:
+            request = MergeRequest(
+                source=source,
+                into=into,
+                strategy=strategy,
+                expect_head=expect_head.id if isinstance(expect_head, Commit) else expect_head,
+                delete_branch=delete_branch,
+                actor=actor or self._actor,
+                deadline=Deadline(seconds=self._write_deadline),
+            )
+            if dry_run:
+                return plan_merge(repository, request)
+            repository.check_writable()
+            heal(repository)
+            return merge_branch(repository, request)
 
     @staticmethod
     def _of(log: ManifestLog) -> Branch:

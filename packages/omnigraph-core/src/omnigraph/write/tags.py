@@ -9,13 +9,13 @@ from __future__ import annotations
 import builtins
 from datetime import UTC, datetime
 
-from omnigraph.errors import AlreadyExistsError, InvalidInputError, ReadOnlyError
-from omnigraph.history.log import open_manifest
-from omnigraph.history.ref_names import check_ref_name, is_unicode
+from omnigraph.errors import AlreadyExistsError
+from omnigraph.history.branches import MAIN, branch_key
+from omnigraph.history.ref_names import check_ref_name
 from omnigraph.history.repository import Repository, SnapshotLike
-from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.tags import Tag, list_tags, no_such_tag, read_tag, spell_tag, tag_key
 from omnigraph.storage import StorageAdapter
+from omnigraph.write.names import check_name
 
 
 def create_tag(adapter: StorageAdapter, tag: Tag) -> None:
@@ -70,21 +70,22 @@ class Tags:
 
         Raises:
             InvalidInputError: no tag can be called so, or ``at`` names no moment.
-            AlreadyExistsError: there is a tag of this name, and it stays as it is.
+            AlreadyExistsError: there is a tag of this name, and it stays as it is; or a branch is called so.
             NotFoundError: there is no such branch, commit or version, or it was reclaimed.
             ReadOnlyError: the graph was opened for reading.
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
-            self._check_writable()
+            self._repository.check_writable()
             check_ref_name(name, "tag")
-            _check_actor(actor)
-            snapshot = self._found(branch, at)
+            check_name(actor, "actor")
+            _refuse_branch(self._repository.adapter, name)
+            commit = self._repository.log_of(branch, at).state.head
             tag = Tag(
                 name=name,
-                commit_id=snapshot.commit.id,
-                line=snapshot.branch.physical,
-                manifest_version=snapshot.state.version,
+                commit_id=commit.id,
+                line=commit.line,
+                manifest_version=commit.manifest_version,
                 created_at=datetime.now(UTC),
                 actor=actor or self._actor,
             )
@@ -123,27 +124,19 @@ class Tags:
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
-            self._check_writable()
+            self._repository.check_writable()
             delete_tag(self._repository.adapter, name)
 
-    def _found(self, branch: str, at: SnapshotLike | None) -> Snapshot:
-        """The snapshot of a commit that is there."""
-        found = self._repository.snapshot_of(branch, at)
-        if isinstance(at, Snapshot):
-            # It may have been held for long, and its version been reclaimed since.
-            open_manifest(self._repository.logs, found.branch, version=found.state.version)
-        return found
 
-    def _check_writable(self) -> None:
-        adapter = self._repository.adapter
-        if adapter.is_read_only:
-            raise ReadOnlyError(
-                f"{adapter.root} was opened for reading.",
-                uri=str(adapter.root),
-                help='Open it with mode="rw" to change it.',
-            )
+def _refuse_branch(adapter: StorageAdapter, name: str) -> None:
+    """Raise when a branch is called so: wherever a moment is asked for by name, the branch would be found.
 
-
-def _check_actor(actor: object) -> None:
-    if actor is not None and not (isinstance(actor, str) and actor and is_unicode(actor)):
-        raise InvalidInputError(f"{actor!r} is no actor.", help="Give a text that is not empty, or leave it out.")
+    Raises:
+        AlreadyExistsError: one is.
+    """
+    if name == MAIN.name or adapter.exists(branch_key(adapter, name)):
+        raise AlreadyExistsError(
+            f'There is a branch "{name}", so no tag can be called that.',
+            help="Choose another name.",
+            details={"branch": name},
+        )

@@ -58,9 +58,7 @@ class Candidate:
     resolved: int
 
 
-def make_candidate(
-    repository: Repository, heads: MergeHeads, committed: CommittedRows, resolve: Resolve
-) -> Candidate:
+def make_candidate(repository: Repository, heads: MergeHeads, committed: CommittedRows, resolve: Resolve) -> Candidate:
     """Think a merge through; ``committed`` is the target, and notes what was looked at.
 
     Raises:

@@ -77,9 +77,7 @@ def differing_types(repository: Repository, heads: MergeHeads) -> Iterator[TypeH
         ConflictError: the schema of one is not that of the others.
         NotFoundError: the state of the base was reclaimed.
     """
-    states = [
-        repository.snapshot(each) for each in (repository.at_commit(heads.base), heads.source, heads.target)
-    ]
+    states = [repository.snapshot(each) for each in (repository.at_commit(heads.base), heads.source, heads.target)]
     _refuse_other_schemas(heads, states)
     for _, target in sorted(states[0].schema.tables.items()):
         base, source, own = (each.entry(target) for each in states)

@@ -145,9 +145,7 @@ class _Merge:
         if heads.is_up_to_date:
             raise _UpToDateError(heads)
         committed = CommittedRows(snapshot, self.repository.tables, self.repository.warm)
-        candidate = self._candidate = make_candidate(
-            self.repository, heads, committed, resolver(self.request.strategy)
-        )
+        candidate = self._candidate = make_candidate(self.repository, heads, committed, resolver(self.request.strategy))
         if candidate.conflicts:
             raise MergeConflictError(candidate.conflicts, source=self.request.source, branch=self.request.into)
         reach(failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION)

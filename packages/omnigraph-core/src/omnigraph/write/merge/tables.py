@@ -35,7 +35,7 @@ def conflict_table(conflicts: Sequence[MergeConflict]) -> pa.Table:
 
 def change_dicts(changes: pa.Table) -> list[dict[str, Any]]:
     """Changes as JSON values."""
-    found = changes.to_pylist()
+    found: list[dict[str, Any]] = changes.to_pylist()
     for each in found:
         each |= {name: None if each[name] is None else json.loads(each[name]) for name in ("before", "after")}
     return found

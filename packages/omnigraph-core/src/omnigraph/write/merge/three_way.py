@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -60,8 +60,8 @@ def merge_rows(
     target: TypeTable, theirs: Iterator[RowChanges], ours: Iterator[RowChanges], resolve: Resolve
 ) -> Iterator[MergedRows]:
     """What to do to the rows of the target branch, given what the source and the target did since the base."""
-    batches = ((_as_batch(each) for each in side) for side in (theirs, ours))
-    for source, own in aligned(*batches, _schema(target)):
+    their_batches, our_batches = ((_as_batch(each) for each in side) for side in (theirs, ours))
+    for source, own in aligned(their_batches, our_batches, _schema(target)):
         if len(source):
             yield _merged(target, source, own, resolve)
 
@@ -115,7 +115,7 @@ def _chosen(ids: pa.Array, before: pa.StructArray, after: pa.StructArray, places
 
 
 def _conflict(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -> MergeConflict:
-    base, theirs, own = (images(target, each)[0] for each in (source["before"], source["after"], ours))
+    base, theirs, own = (_image(target, each) for each in (source["before"], source["after"], ours))
     kind = MergeConflictKind.DIVERGENT_INSERT if base is None else MergeConflictKind.DIVERGENT_UPDATE
     if theirs is None or own is None:
         kind = MergeConflictKind.DELETE_VS_UPDATE
@@ -130,3 +130,11 @@ def _conflict(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -
         source=theirs,
         target=own,
     )
+
+
+def _image(target: TypeTable, row: pa.StructArray) -> dict[str, Any] | None:
+    """A row as JSON values, of an edge with its ends; no property can be called as these are."""
+    found = images(target, row)[0]
+    if found is None or target.kind == "node":
+        return found
+    return {"src": row.field("src")[0].as_py(), "dst": row.field("dst")[0].as_py(), **found}
