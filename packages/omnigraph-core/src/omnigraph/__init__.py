@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph import aio
     from omnigraph.engine.budget import QueryBudget
+    from omnigraph.engine.diff import Change, Diff, DiffSummary
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
@@ -31,7 +32,10 @@ __version__ = "0.1.0"
 __all__ = [
     "BulkReceipt",
     "BulkTicket",
+    "Change",
     "Commit",
+    "Diff",
+    "DiffSummary",
     "DiscardedSidecar",
     "Explanation",
     "Graph",
@@ -57,7 +61,10 @@ __all__ = [
 _HOME = {
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
+    "Change": ("omnigraph.engine.diff", "Change"),
     "Commit": ("omnigraph.history.commits", "Commit"),
+    "Diff": ("omnigraph.engine.diff", "Diff"),
+    "DiffSummary": ("omnigraph.engine.diff", "DiffSummary"),
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
     "Graph": ("omnigraph.graph", "Graph"),

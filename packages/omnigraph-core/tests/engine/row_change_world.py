@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.engine.differing_rows import HeldLimits
+from omnigraph.engine.differing_rows import MEMORY_BYTES
 from omnigraph.engine.row_changes import MAX_CHANGES, RowChanges, row_changes
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.storage import parse_uri
@@ -46,8 +46,8 @@ Row = Mapping[str, Any]
 Images = tuple[Any, Any]
 """A row before and after, None where it is not there; in the form of ``rows_of``."""
 
-IN_MEMORY = HeldLimits()
-BY_STREAMS = HeldLimits(row_count=0, byte_count=0)
+WAYS = {"in memory": MEMORY_BYTES, "through a file": 0}
+"""What rows may take in memory while they are put in order."""
 
 
 class Lines:
@@ -100,13 +100,13 @@ class Lines:
         self.heads.append(len(self.versions) - 1)
         return len(self.heads) - 1
 
-    def changes(self, before: int | None, after: int | None, limits: HeldLimits = IN_MEMORY) -> dict[str, Images]:
+    def changes(self, before: int | None, after: int | None, memory_bytes: int = MEMORY_BYTES) -> dict[str, Images]:
         """What is found to differ between two versions, by id, after a look at its form."""
-        return images_of(self.batches(before, after, limits))
+        return images_of(self.batches(before, after, memory_bytes))
 
-    def batches(self, before: int | None, after: int | None, limits: HeldLimits = IN_MEMORY) -> Iterator[RowChanges]:
+    def batches(self, before: int | None, after: int | None, memory_bytes: int = MEMORY_BYTES) -> Iterator[RowChanges]:
         old, new = (None if each is None else self.pin(each) for each in (before, after))
-        for each in row_changes(self.tables, self.target, old, new, limits=limits):
+        for each in row_changes(self.tables, self.target, old, new, memory_bytes=memory_bytes):
             for side in (each.before, each.after):
                 side.validate()
                 assert list(side.type) == list(self.target.schema)

@@ -7,15 +7,13 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from row_change_world import BY_STREAMS, IN_MEMORY, Lines
+from row_change_world import WAYS, Lines
 
 from omnigraph.engine import differing_rows, moved_rows
-from omnigraph.engine.differing_rows import HeldLimits
 from omnigraph.engine.row_changes import MAX_CHANGES
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import TablePin
 
-WAYS = {"in memory": IN_MEMORY, "by streams": BY_STREAMS}
 NAN = float("nan")
 
 FIRST = [f"f{number:02d}" for number in range(12)]
@@ -97,8 +95,8 @@ def test_every_way_finds_what_two_full_reads_tell_apart(
     for before, after in [(0, lines.heads[0]), (lines.heads[0], lines.heads[-1]), drawn]:
         for one, other in [(before, after), (after, before)]:
             expected = lines.expected(one, other)
-            for name, limits in WAYS.items():
-                assert lines.changes(one, other, limits) == expected, name
+            for name, memory_bytes in WAYS.items():
+                assert lines.changes(one, other, memory_bytes) == expected, name
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -158,8 +156,7 @@ def test_the_same_delete_on_two_branches_is_no_difference() -> None:
     lines.delete(["b"])
     lines.delete(["b"], fork)
     assert lines.tables.parts(lines.head()) != lines.tables.parts(lines.head(fork))
-    for limits in WAYS.values():
-        assert lines.changes(lines.heads[0], lines.heads[fork], limits) == {}
+    assert lines.changes(lines.heads[0], lines.heads[fork]) == {}
 
 
 # ── batches ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -255,15 +252,6 @@ def test_the_cost_of_one_changed_row_does_not_grow_with_the_table(forty: Lines) 
     assert size <= 2 * few_bytes
 
 
-def test_streams_read_the_parts_that_differ_and_no_others(forty: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    start = forty.heads[0]
-    forty.upsert([{"id": "k01234", "key": "k01234", "n": -1}])
-    with monkeypatch.context() as patch:
-        meter = Meter(forty, patch)
-        assert len(forty.changes(start, forty.heads[0], BY_STREAMS)) == 1
-    assert meter.rows == 100 + 99 + 1
-
-
 def test_equal_pins_ask_nothing() -> None:
     lines = Lines("node:Plain", plain(a=1))
     nowhere = TablePin(location="nodes/none", branch=None, version=7)
@@ -281,35 +269,17 @@ def test_a_fork_that_nobody_wrote_to_reads_no_rows() -> None:
     assert counts["read"] == counts["take"] == 0
 
 
-@pytest.mark.parametrize(
-    ("limits", "is_held"),
-    [
-        (HeldLimits(row_count=4), True),
-        (HeldLimits(row_count=3), False),
-        (HeldLimits(byte_count=1), False),
-    ],
-)
-def test_rows_beyond_a_limit_are_streamed(limits: HeldLimits, is_held: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = Lines("node:Plain", plain(a=1, b=2, c=3))
-    lines.upsert(plain(a=10, b=20))
-    streamed = []
-    plain_read = type(lines.tables).read
-
-    def read(tables: Any, handle: Any, **options: Any) -> Any:
-        streamed.append(options.get("order_by_id", False))
-        return plain_read(tables, handle, **options)
-
-    expected = lines.expected(0, 1)
-    monkeypatch.setattr(type(lines.tables), "read", read)
-    assert lines.changes(0, 1, limits) == expected
-    assert any(streamed) is not is_held
-
-
-def test_deletions_are_looked_at_some_parts_at_a_time(forty: Lines, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(moved_rows, "_ROWS_AT_ONCE", 250)
+@pytest.mark.parametrize("way", WAYS)
+def test_deletions_are_looked_at_and_rows_fetched_some_at_a_time(
+    way: str, forty: Lines, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(moved_rows, "_ROWS_AT_ONCE", 1_000)
+    monkeypatch.setattr(differing_rows, "_TAKEN_ROWS", 3)
     start = forty.heads[0]
-    gone = [f"k{number:05d}" for number in range(0, 4_000, 250)]
+    gone = [f"k{number:05d}" for number in range(50, 4_000, 100)]
     forty.delete(gone)
-    assert [*forty.changes(start, forty.heads[0])] == gone
-    limits = differing_rows.HeldLimits(row_count=10)
-    assert [*forty.changes(forty.heads[0], start, limits)] == gone
+    with count_table_calls() as counts:
+        assert [*forty.changes(start, forty.heads[0], WAYS[way])] == gone
+    # Four times ten parts, of which ten rows are gone.
+    assert counts == {"read": 4, "take": 16}
+    assert [*forty.changes(forty.heads[0], start, WAYS[way])] == gone

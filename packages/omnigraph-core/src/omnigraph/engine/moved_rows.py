@@ -37,26 +37,17 @@ class MovedRows:
     come: Addresses
 
 
-def find_moved(
-    before: Stored, after: Stored, shared: Sequence[tuple[TablePart, TablePart]], *, limit: int
-) -> MovedRows | None:
-    """The rows that moved in parts with other deletions; None when there are more than the limit.
+def find_moved(before: Stored, after: Stored, shared: Sequence[tuple[TablePart, TablePart]]) -> Iterator[MovedRows]:
+    """The rows that moved in parts with other deletions, those of some parts at a time.
 
     ``shared`` pairs each part as it was with the part as it is.
     """
-    gone: list[Addresses] = [np.empty(0, np.uint64)]
-    come: list[Addresses] = [np.empty(0, np.uint64)]
-    count = 0
     for pairs in _groups(shared):
         was = live_rows(before, [each for each, _ in pairs])
         now = live_rows(after, [each for _, each in pairs])
-        for part, _ in pairs:
-            gone.append(addresses_in(part, was[part.number] & ~now[part.number]))
-            come.append(addresses_in(part, now[part.number] & ~was[part.number]))
-            count += len(gone[-1]) + len(come[-1])
-        if count > limit:
-            return None
-    return MovedRows(gone=np.concatenate(gone), come=np.concatenate(come))
+        gone = [addresses_in(part, was[part.number] & ~now[part.number]) for part, _ in pairs]
+        come = [addresses_in(part, now[part.number] & ~was[part.number]) for part, _ in pairs]
+        yield MovedRows(gone=np.concatenate(gone), come=np.concatenate(come))
 
 
 def live_rows(stored: Stored, parts: Sequence[TablePart]) -> Mapping[int, Mask]:

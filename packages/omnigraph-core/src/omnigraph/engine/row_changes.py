@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.engine.differing_rows import Batches, HeldLimits, Version, differing_rows
+from omnigraph.cancellation import check_cancelled
+from omnigraph.engine.differing_rows import MEMORY_BYTES, Batches, Version, differing_rows
 from omnigraph.engine.entities import ABSENT, Positions, index_in, take_values
 from omnigraph.engine.equality import equal_cells
 from omnigraph.engine.frame import Mask
-from omnigraph.engine.lanes import truths
+from omnigraph.engine.id_order import count_through, last_id
 from omnigraph.history.schemas import TypeTable
 from omnigraph.tables.interface import TablePin, TableStorage
 
@@ -33,8 +34,6 @@ UPDATE: Final = "update"
 DELETE: Final = "delete"
 OPS: Final = (INSERT, UPDATE, DELETE)
 """What can have happened to a row."""
-
-_LIMITS: Final = HeldLimits()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +72,7 @@ def row_changes(
     before: TablePin | None,
     after: TablePin | None,
     *,
-    limits: HeldLimits = _LIMITS,
+    memory_bytes: int = MEMORY_BYTES,
 ) -> Iterator[RowChanges]:
     """The rows that are not the same in both versions, by ascending id; read as they are asked for.
 
@@ -84,7 +83,7 @@ def row_changes(
         target: the type, which says what columns there are.
         before: the version to compare with; None when the table did not exist.
         after: the version to compare; None when the table does not exist any more.
-        limits: what may be put in order in memory; beyond it parts are read by id, in ranges.
+        memory_bytes: what rows may take while they are put in order; beyond it they go through a temporary file.
 
     Raises:
         StorageError: rows could not be read, or a version was reclaimed; raised while iterating.
@@ -92,7 +91,8 @@ def row_changes(
     if before == after:
         return
     older, newer = (Version.of(tables, target, pin) for pin in (before, after))
-    for old, new in aligned(*differing_rows(older, newer, limits), target.schema):
+    for old, new in aligned(*differing_rows(older, newer, memory_bytes=memory_bytes), target.schema):
+        check_cancelled()
         yield from _changes(old, new)
 
 
@@ -105,9 +105,8 @@ def aligned(before: Batches, after: Batches, schema: pa.Schema) -> Iterator[tupl
     before, after = filter(len, before), filter(len, after)
     old, new = next(before, nothing), next(after, nothing)
     while len(old) and len(new):
-        # Python compares texts by code point, which is the order of their bytes.
-        last = min(old["id"][-1].as_py(), new["id"][-1].as_py())
-        old_count, new_count = _count_through(old, last), _count_through(new, last)
+        last = min(last_id(old), last_id(new))
+        old_count, new_count = count_through(old, last), count_through(new, last)
         yield old.slice(0, old_count), new.slice(0, new_count)
         old, new = old.slice(old_count), new.slice(new_count)
         old, new = old if len(old) else next(before, nothing), new if len(new) else next(after, nothing)
@@ -117,11 +116,6 @@ def aligned(before: Batches, after: Batches, schema: pa.Schema) -> Iterator[tupl
     while len(new):
         yield nothing, new
         new = next(after, nothing)
-
-
-def _count_through(rows: pa.RecordBatch, last: str) -> int:
-    """How many rows there are up to an id."""
-    return int(np.count_nonzero(truths(pc.less_equal(rows["id"], last))))
 
 
 # ── rows against rows ────────────────────────────────────────────────────────────────────────────────────────────────

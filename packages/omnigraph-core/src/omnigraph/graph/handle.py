@@ -15,6 +15,7 @@ from typing import Any, Literal, Self
 from omnigraph.engine.reader import QuerySource
 from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import select_types
+from omnigraph.graph.comparing import Comparing
 from omnigraph.graph.reads import ReadVerbs
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commits import Commit
@@ -33,7 +34,7 @@ from omnigraph.write.tags import Tags
 from omnigraph.write.tail import TailMaintenance
 
 
-class Graph(ReadVerbs):
+class Graph(ReadVerbs, Comparing):
     """One open graph. It pickles as its place, its options and its mode, so mind who reads that.
 
     Attributes:

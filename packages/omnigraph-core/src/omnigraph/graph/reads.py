@@ -9,9 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from omnigraph.engine.budget import QueryBudget
-from omnigraph.engine.change_filter import ChangeFilter
-from omnigraph.engine.diff import Diff
-from omnigraph.engine.entity_at import entity_at
 from omnigraph.engine.explanation import Explanation, make_explanation
 from omnigraph.engine.export import export_parts
 from omnigraph.engine.reader import QuerySource, Reader
@@ -147,45 +144,6 @@ class ReadVerbs:
             seen = self._repository.snapshot_of(branch, snapshot)
             parts = export_parts(seen, self._repository.tables, types=types)
         return self._lines(parts)
-
-    def diff(
-        self,
-        a: SnapshotLike,
-        b: SnapshotLike,
-        *,
-        kinds: Sequence[str] | None = None,
-        types: Sequence[str] | None = None,
-        ops: Sequence[str] | None = None,
-    ) -> Diff:
-        """What differs between two moments: commits, branches, tags or snapshots; read as it is asked for.
-
-        Args:
-            a: what to compare with.
-            b: what to compare.
-            kinds: only changes of ``node`` or ``edge``.
-            types: only changes of these types.
-            ops: only ``insert``, ``update`` or ``delete``.
-
-        Raises:
-            NotFoundError: there is no such moment, or no such type.
-            InvalidInputError: there is no such kind or operation.
-        """
-        with self._lifetime:
-            wanted = ChangeFilter.of(kinds=kinds, types=types, ops=ops)
-            before, after = (self._repository.snapshot_of("main", each) for each in (a, b))
-            return Diff(before, after, self._repository.tables, wanted, lifetime=self._lifetime)
-
-    def entity_at(
-        self, type_name: str, key: str, at: SnapshotLike | None = None, *, branch: str = "main"
-    ) -> dict[str, Any] | None:
-        """One node or edge as it is, or as it was at a moment, as JSON values; None when it is not there.
-
-        Raises:
-            NotFoundError: there is no such type, branch or moment.
-        """
-        with self._lifetime:
-            seen = self._repository.snapshot_of(branch, at)
-            return entity_at(seen, self._repository.tables, type_name, key)
 
     def _lines(self, parts: Iterator[Sequence[str]]) -> Iterator[str]:
         for lines in self._lifetime.each(parts):

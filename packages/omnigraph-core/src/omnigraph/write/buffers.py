@@ -12,15 +12,13 @@ wait in a temporary file of this machine, which is mapped and not read.
 
 from __future__ import annotations
 
-import mmap
-import tempfile
-import weakref
 from collections.abc import Callable, Collection
 from typing import Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.batch_file import BatchFile
 from omnigraph.errors import ConflictError
 from omnigraph.history.schemas import TypeTable
 from omnigraph.tables.interface import TablePin, TableStorage, WrittenRows
@@ -118,26 +116,20 @@ def spill_largest(buffers: Collection[TypeBuffer], limit: int) -> None:
 
 
 class WaitingRows:
-    """Rows in a temporary file of this machine that has no name, so nothing is left of it when the process ends."""
+    """Rows in a temporary file of this machine."""
 
     def __init__(self, schema: pa.Schema) -> None:
         # Ids are open, whatever the table says of them.
         self._schema = schema.set(0, schema.field(0).with_nullable(True))
-        self._file = tempfile.TemporaryFile(prefix="omnigraph-rows-")  # noqa: SIM115 - lives until it is mapped
-        weakref.finalize(self, self._file.close)
-        self._writer = pa.ipc.new_file(self._file, self._schema)
+        self._file = BatchFile(self._schema)
 
     def add(self, batches: list[pa.RecordBatch]) -> None:
         for batch in batches:
-            self._writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
+            self._file.add(pa.RecordBatch.from_arrays(batch.columns, schema=self._schema))
 
     def map(self) -> pa.Table:
         """All rows, mapped from the file; nothing can be added any more."""
-        self._writer.close()
-        self._file.flush()
-        mapped = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-        self._file.close()
-        return pa.ipc.open_file(pa.py_buffer(mapped)).read_all()
+        return self._file.map().read_all()
 
 
 def fill_ids(target: TypeTable, rows: pa.Table) -> pa.Table:

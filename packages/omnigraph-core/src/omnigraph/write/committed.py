@@ -36,7 +36,7 @@ class CommittedRows:
 
     def without(self, removed: Mapping[str, pa.Array]) -> CommittedRows:
         """The same as if rows of these ids were gone, by table key; tables looked at are noted here."""
-        return _Remaining(self, removed) if removed else self
+        return _Remaining(self, removed)
 
     def row_count(self, target: TypeTable) -> int:
         """How many rows the type has; costs no request."""

@@ -43,7 +43,9 @@ def validate_changes(
     With ``values_are_checked`` stage 1 is left out, because ``check_values`` has judged all rows already.
     """
     rows = {each.target.key: ChangedRows(each, committed.tables, limits) for each in changes.changes}
-    committed = committed.without({key: each.removed_ids for key, each in rows.items() if each.change.removed})
+    removed = {key: each.removed_ids for key, each in rows.items() if each.change.removed}
+    if removed:
+        committed = committed.without(removed)
     written = [each for each in rows.values() if each.mode is not ChangeMode.REMOVE]
     if not values_are_checked:
         for changed in written:
