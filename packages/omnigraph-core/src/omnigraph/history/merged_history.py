@@ -6,82 +6,82 @@ answers them.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from omnigraph.history.commits import Commit
 from omnigraph.history.lineage import Find, merge_base, parents_of
 from omnigraph.history.log import ManifestLog
 
 
-def finder(*logs: ManifestLog) -> Find:
-    """Looks for a commit in several logs: among the newest of all of them first, then in what each one knows."""
-    recent = {each.id: each for log in logs for each in log.state.recent}
-    older: dict[str, Commit] | None = None
+def finder(log: ManifestLog) -> Find:
+    """Looks for a commit among the newest of a log, and then in its history, which is read once."""
+    known: Mapping[str, Commit] = {each.id: each for each in log.state.recent}
+    is_read = False
 
     def find(commit_id: str) -> Commit | None:
-        nonlocal older
-        found = recent.get(commit_id)
-        if found is None:
-            if older is None:
-                older = {key: each for log in logs for key, each in log.lineage().items()}
-            found = older.get(commit_id)
-        return found
+        nonlocal known, is_read
+        if commit_id not in known and not is_read:
+            known, is_read = log.lineage(), True
+        return known.get(commit_id)
 
     return find
 
 
 def parting_commit(source: ManifestLog, target: ManifestLog) -> Commit | None:
     """Where two branches parted, as ``lineage.merge_base`` says; None when they have nothing in common."""
-    found = _on_the_line(source, target)
-    if found is None:
-        everything = {**target.lineage(), **source.lineage()}
-        found = merge_base(source.state.head.id, target.state.head.id, everything)
-    return found
+    heads = source.state.head.id, target.state.head.id
+    known = {each.id: each for log in (source, target) for each in log.state.recent}
+    if not _are_told_apart(heads, known):
+        known = {**target.lineage(), **source.lineage()}
+    return merge_base(*heads, known)
 
 
-def _on_the_line(source: ManifestLog, target: ManifestLog) -> Commit | None:
-    """Where two branches parted, if what both remember is enough to tell; no history is read.
+def _are_told_apart(heads: tuple[str, str], known: Mapping[str, Commit]) -> bool:
+    """Whether commits are enough to tell what two heads have in common: each that leads to one of them only is there.
 
-    What is remembered of the target is an unbroken line. Where all that led to the source ends in it, and nothing was
-    merged into the target since the newest of these ends, that one is what both descend from.
+    What leads to a commit that both have, both have too, so nothing beyond it can be a base.
     """
-    line = {each.id: each for each in target.state.recent}
-    known = {each.id: each for each in source.state.recent}
-    ends: list[int] = []
-    seen: set[str] = set()
-    open_ids = [source.state.head.id]
-    while open_ids:
-        commit_id = open_ids.pop()
-        if commit_id in line:
-            ends.append(line[commit_id].manifest_version)
-        elif commit_id not in known:
-            return None
-        elif commit_id not in seen:
-            seen.add(commit_id)
-            open_ids.extend(parents_of(known[commit_id]))
-    if not ends:
-        return None
-    since = [each for each in target.state.recent if each.manifest_version >= max(ends)]
-    return None if any(each.merged_parent_id for each in since[1:]) else since[0]
+    one, other = (_leading_to(each, known.get, ()) for each in heads)
+    common = {each for each in one.keys() & other.keys() if each in known}
+    return all(None not in _leading_to(each, known.get, common).values() for each in heads)
 
 
 def commits_to_bring(source: ManifestLog, target: ManifestLog, *, base_id: str) -> tuple[Commit, ...]:
     """The commits that led to the head of a source and that a target does not know; the base of the merge it knows.
 
-    Reading the target's history is put off until a commit comes up that others than the source may have brought there.
+    What descends from the base is new to the target, or else it would be the base. So the target's history is read only
+    where there is more than that: what the source merged, or had before it merged the base, others may have brought.
     """
-    find = finder(source)
     known = {base_id, *(each.id for each in target.state.recent)}
-    is_read = False
-    brought: dict[str, Commit] = {}
-    open_ids = [source.state.head.id]
+    by_heart = {each.id: each for each in source.state.recent}
+    found = _leading_to(source.state.head.id, by_heart.get, known)
+    if None in found.values() or not _all_descend(found, base_id):
+        found = _leading_to(source.state.head.id, finder(source), known | target.lineage().keys())
+    return tuple(each for each in found.values() if each is not None)
+
+
+def _leading_to(head_id: str, find: Find, known: Collection[str]) -> dict[str, Commit | None]:
+    """What leads to a head, by id, up to commits that are known; None where a commit is not found."""
+    found: dict[str, Commit | None] = {}
+    open_ids = [head_id]
     while open_ids:
         commit_id = open_ids.pop()
-        commit = None if commit_id in known or commit_id in brought else find(commit_id)
-        if commit is None:
-            continue
-        if commit.line != source.branch.physical and not is_read:
-            known |= target.lineage().keys()
-            is_read = True
-        if commit_id not in known:
-            brought[commit_id] = commit
-            open_ids.extend(parents_of(commit))
-    return tuple(brought.values())
+        if commit_id not in known and commit_id not in found:
+            commit = found[commit_id] = find(commit_id)
+            open_ids.extend(() if commit is None else parents_of(commit))
+    return found
+
+
+def _all_descend(commits: Mapping[str, Commit | None], base_id: str) -> bool:
+    """Whether each of the commits descends from a base, by way of others of them."""
+    children: dict[str, list[str]] = {}
+    for commit_id, commit in commits.items():
+        for parent in () if commit is None else parents_of(commit):
+            children.setdefault(parent, []).append(commit_id)
+    descending: set[str] = set()
+    open_ids = [base_id]
+    while open_ids:
+        new = [each for each in children.get(open_ids.pop(), ()) if each not in descending]
+        descending.update(new)
+        open_ids.extend(new)
+    return descending == commits.keys()

@@ -2,7 +2,8 @@
 
 A swap that was lost says only that somebody published. Whether the plan still holds depends on what moved, and who
 moved it: a fence voids everything that was staged, maintenance moves pins and leaves every row as it was, a load of the
-same name is the same load, and only data or schema that the plan relied on makes a strict write a conflict.
+same name is the same load, a merge may have brought what another merge is about to bring, and only data or schema that
+the plan relied on makes a strict write a conflict.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Final
 from omnigraph.errors import NotFoundError, StorageError
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.merged_history import parting_commit
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import GraphState
 from omnigraph.tables.interface import TablePin
@@ -58,9 +60,20 @@ def check_read_set(repository: Repository, plan: AnnouncedPlan, log: ManifestLog
         raise ReadSetMovedError(log, (*members, f"load:{load_id}"), is_void=is_void, is_logical=False)
     if plan.read_set.if_commit is not None and any(each.kind not in QUIET for each in between):
         raise ReadSetMovedError(log, (*members, "head"), is_void=is_void, is_logical=True)
+    if not is_void and _is_other_base(repository, plan, log, between):
+        raise ReadSetMovedError(log, (*members, "base"), is_void=False, is_logical=True)
     if members or is_void:
         is_logical = bool(members) and _is_logical(repository, plan, log, between)
         raise ReadSetMovedError(log, members, is_void=is_void, is_logical=is_logical)
+
+
+def _is_other_base(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:
+    """Whether a merge would have another base now; only other merges change that."""
+    merged = plan.merged
+    if merged is None or not any(each.merged_parent_id for each in between):
+        return False
+    base = parting_commit(repository.at_version(merged.branch, merged.manifest_version), log)
+    return base is None or base.id != merged.base_id
 
 
 def _is_logical(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:
