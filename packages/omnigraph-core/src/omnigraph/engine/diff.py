@@ -237,7 +237,12 @@ def paired_types(before: Snapshot, after: Snapshot, wanted: ChangeFilter) -> tup
             continue
         if wanted.kinds is None or names[0].kind in wanted.kinds:
             pairs.append(TypePair(target=names[0], before=old_pins.get(identity), after=new_pins.get(identity)))
-    return tuple(sorted(pairs, key=lambda each: (KINDS.index(each.target.kind), each.target.identity)))
+    return tuple(sorted(pairs, key=lambda each: type_order(each.target)))
+
+
+def type_order(target: TypeTable) -> tuple[int, tuple[int, int]]:
+    """By this the changes of types are put in order: nodes first, then edges; then by stable number."""
+    return KINDS.index(target.kind), target.identity
 
 
 # ── rows to changes ──────────────────────────────────────────────────────────────────────────────────────────────────

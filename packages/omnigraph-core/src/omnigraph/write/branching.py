@@ -42,10 +42,8 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
     return Branch(name=name, head=head.id, base_commit=ref.base_commit, created_at=ref.created_at)
 
 
-def delete_branch(repository: Repository, name: str, *, incarnation: str | None = None) -> None:
+def delete_branch(repository: Repository, name: str) -> None:
     """Delete a branch; its commits stay where they were merged, and may be read by their ids until they are reclaimed.
-
-    With ``incarnation`` only that one, and not a branch made anew under its name.
 
     Raises:
         NotFoundError: there is no such branch.
@@ -54,8 +52,6 @@ def delete_branch(repository: Repository, name: str, *, incarnation: str | None 
     if name == MAIN.name:
         raise InvalidInputError("main cannot be deleted: it is what the graph began with.", help="Delete another one.")
     ref = resolve_branch(repository.adapter, name)
-    if incarnation is not None and ref.incarnation != incarnation:
-        return
     repository.adapter.delete(branch_key(repository.adapter, name))
     repository.forget_branch(ref)
     reach(failpoints.BRANCH_DELETE_POST_NATIVE)

@@ -9,9 +9,9 @@ All conflicts of all types are told, those between rows and those with rules of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.row_changes import RowChanges, row_changes
@@ -30,6 +30,9 @@ from omnigraph.write.validation import validate_changes
 
 MAX_CONFLICTS: Final = 10_000
 """How many conflicts with rules of the schema are told one by one."""
+
+Tell: TypeAlias = Callable[[TypeTable, RowChanges], object]
+"""Is told what would become of some rows of the target; type by type, in the order of table keys."""
 
 _KINDS: Final = {
     "unique": MergeConflictKind.UNIQUE_VIOLATION,
@@ -58,8 +61,15 @@ class Candidate:
     resolved: int
 
 
-def make_candidate(repository: Repository, heads: MergeHeads, committed: CommittedRows, resolve: Resolve) -> Candidate:
-    """Think a merge through; ``committed`` is the target, and notes what was looked at.
+def make_candidate(
+    repository: Repository,
+    heads: MergeHeads,
+    committed: CommittedRows,
+    resolve: Resolve,
+    *,
+    tell: Tell = lambda _type, _rows: None,
+) -> Candidate:
+    """Think a merge through; ``committed`` is the target, and notes what was looked at. Conflicts are decided once.
 
     Raises:
         ConflictError: the branches have different schemas.
@@ -71,7 +81,8 @@ def make_candidate(repository: Repository, heads: MergeHeads, committed: Committ
         check_cancelled()
         committed.looked_at.add(each.type.key)
         spools = RowSpools(each.type)
-        for rows in merged_rows(repository, each, resolve):
+        for rows in _merged_rows(repository, each, resolve):
+            tell(each.type, rows.changes)
             spools.add(rows.changes)
             spools.add(rows.undecided)
             conflicts += rows.conflicts
@@ -93,17 +104,7 @@ def make_candidate(repository: Repository, heads: MergeHeads, committed: Committ
     )
 
 
-def candidate_changes(
-    repository: Repository, heads: MergeHeads, resolve: Resolve
-) -> Iterator[tuple[TypeTable, RowChanges]]:
-    """What a merge would do to the rows of the target, type by type; raises as ``make_candidate``."""
-    for each in differing_types(repository, heads):
-        for rows in merged_rows(repository, each, resolve):
-            if len(rows.changes):
-                yield each.type, rows.changes
-
-
-def merged_rows(repository: Repository, heads: TypeHeads, resolve: Resolve) -> Iterator[MergedRows]:
+def _merged_rows(repository: Repository, heads: TypeHeads, resolve: Resolve) -> Iterator[MergedRows]:
     """What becomes of the rows of one type."""
     tables, target = repository.tables, heads.type
     theirs = row_changes(tables, target, heads.base.pin, heads.source.pin)

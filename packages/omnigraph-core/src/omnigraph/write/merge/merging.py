@@ -17,24 +17,28 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from omnigraph import failpoints
-from omnigraph.engine.diff import ARROW_SCHEMA, arrow_rows
-from omnigraph.errors import MergeConflictError, OmnigraphError
+from omnigraph.engine.diff import ARROW_SCHEMA, arrow_rows, type_order
+from omnigraph.engine.row_changes import RowChanges
+from omnigraph.errors import BranchReplacedError, ConflictError, MergeConflictError, OmnigraphError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
+from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
 from omnigraph.write.attempts import WriteRequest, refuse_other_head, run_write
 from omnigraph.write.branching import delete_branch
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.deadlines import Deadline
-from omnigraph.write.merge.candidate import Candidate, candidate_changes, make_candidate
+from omnigraph.write.merge.candidate import Candidate, make_candidate
 from omnigraph.write.merge.heads import MergeHeads, find_heads, refuse_itself
 from omnigraph.write.merge.result import MergeResult, Outcome
 from omnigraph.write.merge.strategies import RESOLVED_PROPERTY, STRATEGY_PROPERTY, Strategy, resolver, strategy_name
+from omnigraph.write.merge.three_way import Resolve
 from omnigraph.write.plan import CommitIntent, MergedHead, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.publish import Published
+from omnigraph.write.read_sets import QUIET
 from omnigraph.write.stage import AttemptFiles, StagedChanges, stage_changes
 
 
@@ -45,7 +49,7 @@ class MergeRequest:
     Attributes:
         strategy: what becomes of rows that both branches changed; see ``strategies``.
         expect_head: the commit that must be the newest of the target, but for maintenance; None for any.
-        delete_branch: delete the source afterwards.
+        delete_branch: delete the source afterwards, unless it moved on meanwhile.
     """
 
     source: str
@@ -69,7 +73,8 @@ def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
         OutcomeUnknownError, StorageError: as ``publish``.
     """
     refuse_itself(request.source, request.into)
-    merge = _Merge(repository, request, repository.newest(request.source))
+    resolve = resolver(request.strategy)
+    merge = _Merge(repository, request, resolve, repository.newest(request.source))
     reach(failpoints.BRANCH_MERGE_POST_AUTHORITY_CAPTURE)
     write = WriteRequest(
         branch=request.into,
@@ -81,7 +86,6 @@ def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
     try:
         published = run_write(repository, write, merge.prepare)
     except _UpToDateError as found:
-        refuse_other_head(found.heads.target, request.expect_head)
         result = _result(request, found.heads, "already_up_to_date")
     else:
         result = merge.result(published)
@@ -91,17 +95,22 @@ def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
 def plan_merge(repository: Repository, request: MergeRequest) -> MergeResult:
     """What ``merge_branch`` would do on the heads as they are now; nothing is written. Raises the same."""
     refuse_itself(request.source, request.into)
+    resolve = resolver(request.strategy)
     heads = find_heads(repository.newest(request.source), repository.newest(request.into))
     refuse_other_head(heads.target, request.expect_head)
     if heads.is_up_to_date:
         return replace(_result(request, heads, "already_up_to_date"), changes=ARROW_SCHEMA.empty_table())
-    resolve = resolver(request.strategy)
+    told: list[tuple[TypeTable, pa.RecordBatch]] = []
+
+    def tell(target: TypeTable, rows: RowChanges) -> None:
+        told.append((target, arrow_rows(target, rows)))
+
     committed = CommittedRows(repository.snapshot(heads.target), repository.tables, repository.warm)
-    candidate = make_candidate(repository, heads, committed, resolve)
-    rows = [arrow_rows(target, each) for target, each in candidate_changes(repository, heads, resolve)]
+    candidate = make_candidate(repository, heads, committed, resolve, tell=tell)
+    told.sort(key=lambda each: type_order(each[0]))
     return replace(
         _result(request, heads, "fast_forward" if heads.is_fast_forward else "merged"),
-        changes=pa.Table.from_batches(rows, ARROW_SCHEMA),
+        changes=pa.Table.from_batches([rows for _, rows in told], ARROW_SCHEMA),
         conflicts=candidate.conflicts,
         resolved=candidate.resolved,
     )
@@ -125,6 +134,7 @@ class _Merge:
 
     repository: Repository
     request: MergeRequest
+    resolve: Resolve
     source: ManifestLog
     intent: CommitIntent = field(init=False)
     _files: AttemptFiles = field(init=False)
@@ -145,7 +155,7 @@ class _Merge:
         if heads.is_up_to_date:
             raise _UpToDateError(heads)
         committed = CommittedRows(snapshot, self.repository.tables, self.repository.warm)
-        candidate = self._candidate = make_candidate(self.repository, heads, committed, resolver(self.request.strategy))
+        candidate = self._candidate = make_candidate(self.repository, heads, committed, self.resolve)
         if candidate.conflicts:
             raise MergeConflictError(candidate.conflicts, source=self.request.source, branch=self.request.into)
         reach(failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION)
@@ -209,7 +219,27 @@ def _without_source(
 ) -> MergeResult:
     """Delete the branch that was merged; that it cannot be is no failure of the merge."""
     try:
-        delete_branch(repository, request.source, incarnation=source.branch.incarnation)
+        _refuse_unmerged(source, repository.newest(request.source))
+        delete_branch(repository, request.source)
     except OmnigraphError as error:
         return replace(result, branch_delete_error=error.message)
     return replace(result, branch_deleted=True)
+
+
+def _refuse_unmerged(merged: ManifestLog, now: ManifestLog) -> None:
+    """Raise when a branch has more than was merged of it: whoever wrote that does not know that it is to go.
+
+    Raises:
+        ConflictError: it has.
+        BranchReplacedError: it was made anew.
+    """
+    name, expected, actual = now.branch.name, merged.branch.incarnation, now.branch.incarnation
+    if expected != actual:
+        raise BranchReplacedError(branch=name, expected=expected, actual=actual)
+    if any(each.kind not in QUIET for each in now.commits_since(merged.version)):
+        raise ConflictError(
+            f"{name} has commits that were not merged.",
+            expected=merged.state.head.id,
+            actual=now.state.head.id,
+            help="Merge it again, then delete it.",
+        )
