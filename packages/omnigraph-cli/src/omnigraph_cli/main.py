@@ -100,6 +100,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         "schema": "omnigraph_cli.commands.schema:schema",
         "snapshot": "omnigraph_cli.commands.snapshot:snapshot",
         "storage": "omnigraph_cli.commands.storage:storage",
+        "tag": "omnigraph_cli.commands.tag:tag",
         "version": "omnigraph_cli.commands.version:version",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -107,6 +107,18 @@ class CommitResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DrawingResult:
+    """How commits descend from each other, drawn."""
+
+    uri: str
+    form: str
+    drawing: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "format": self.form, "drawing": self.drawing}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiffResult:
     """All that differs between two states, as JSON: the text of a diff is printed while it is read."""
 

@@ -12,6 +12,7 @@ from omnigraph_cli.output.graph_results import (
     CommitResult,
     CommitsResult,
     DiffSummaryResult,
+    DrawingResult,
     ExplanationResult,
     IndexedResult,
     InitResult,
@@ -99,6 +100,12 @@ def _(result: CommitResult) -> Iterator[Line]:
     width = 2 + max(map(len, (*facts, "recovered")))
     yield from (row(name, value, indent=0, width=width) for name, value in facts.items() if value is not None)
     yield from (row("recovered", recovery_words(each), indent=0, width=width) for each in result.recoveries)
+
+
+@lines_of.register
+def _(result: DrawingResult) -> Iterator[Line]:
+    # All of it is the head of a line, which is never broken.
+    yield from (Line(Text(each)) for each in result.drawing.splitlines())
 
 
 @lines_of.register
