@@ -36,7 +36,8 @@ class Commit:
         parent_id: the commit before it on its branch; None for the first commit of a graph.
         merged_parent_id: of a merge, the head of the branch that was merged in.
         branch: the branch that it was made on.
-        manifest_version: the version of the manifest that it made; ``open(at=...)`` and time travel use it.
+        line: the physical line of the manifest that it was made on; None for the main line.
+        manifest_version: the version of the manifest that it made, on its line; time travel uses both.
         created_at: when it was begun, in UTC, to the microsecond; the clock of the writer, for people only.
         properties: what the writer noted beside it, such as the id of a load.
     """
@@ -45,6 +46,7 @@ class Commit:
     parent_id: str | None
     merged_parent_id: str | None = None
     branch: str
+    line: str | None = None
     manifest_version: int
     kind: CommitKind
     actor: str | None = None

@@ -177,6 +177,14 @@ class Repository:
             )
         return found
 
+    def at_commit(self, commit: Commit) -> ManifestLog:
+        """The log of the version that a commit made.
+
+        Raises:
+            NotFoundError: its version was reclaimed.
+        """
+        return self._at_version(MAIN, commit.manifest_version)
+
     def _at_version(self, branch: BranchRef, version: int) -> ManifestLog:
         known = self._newest.get(branch.incarnation)
         if known is not None and known.version == version:
