@@ -169,10 +169,35 @@ def test_a_part_that_is_not_there_is_refused(tables, three):
         tables.read(three, parts=[0, 7])
 
 
-@pytest.mark.parametrize("more", [{"parts": [0]}, {"with_address": True}], ids=["parts", "addresses"])
-def test_an_order_by_id_is_over_the_whole_version(more, tables, three):
+@pytest.mark.parametrize("limit", [200_000, 2], ids=["at once", "in ranges"])
+def test_rows_of_some_parts_come_by_id(limit, tables, create, rows, monkeypatch):
+    monkeypatch.setattr("omnigraph.tables.ordering.MAX_ROWS_AT_ONCE", limit)
+    handle = create(rows(m=1, c=2, x=3))
+    for more in (rows(b=4, z=5, n=6), rows(d=7, a=8, y=9)):
+        handle = tables.commit_exact(handle, [tables.stage_append(handle, more)])
+    handle = delete(tables, handle, "c")
+    found = tables.read(handle, order_by_id=True, parts=[2, 0])
+    assert found.read_all().to_pydict() == {"id": ["a", "d", "m", "x", "y"], "n": [8, 7, 1, 3, 9]}
+    some = tables.read(handle, columns=["n"], predicate=pc.field("n") > 1, order_by_id=True, parts=[0, 1])
+    assert some.read_all().to_pydict() == {"n": [4, 6, 3, 5]}
+    assert tables.read(handle, order_by_id=True, parts=[]).read_all().num_rows == 0
+    with pytest.raises(InternalError, match="no part 7"):
+        tables.read(handle, order_by_id=True, parts=[0, 7])
+
+
+def test_rows_of_some_parts_come_by_id_past_an_index(tables, three, rows, monkeypatch):
+    monkeypatch.setattr("omnigraph.tables.ordering.MAX_ROWS_AT_ONCE", 1)
+    indexed = tables.commit_exact(
+        three, [tables.stage_indexes(three, [IndexSpec(column="id", kind="btree", name="i")])]
+    )
+    tailed = tables.commit_exact(indexed, [tables.stage_append(indexed, rows(bb=7))])
+    found = tables.read(tailed, columns=["id"], order_by_id=True, parts=[0, 3]).read_all()
+    assert found["id"].to_pylist() == ["a", "b", "bb", "c"]
+
+
+def test_rows_by_id_come_without_addresses(tables, three):
     with pytest.raises(InternalError, match="by id"):
-        tables.read(three, order_by_id=True, **more)
+        tables.read(three, order_by_id=True, with_address=True)
 
 
 @pytest.mark.parametrize("name", ["u32", "when", "many"])
@@ -272,3 +297,7 @@ def test_blobs_are_taken_as_bytes(tables):
     assert taken(tables, handle, 2, 0, 1, columns=("data", "id")) == [(b"", "c"), (b"x", "a"), (None, "b")]
     found = tables.read(handle, parts=[0], with_address=True).read_all()
     assert found.to_pydict() == {"id": ["a", "b", "c"], "data": [b"x", None, b""], "_rowaddr": [0, 1, 2]}
+    more = pa.table([pa.array(["d", "0"]), pa.array([b"y", None], pa.large_binary())], schema=BLOBS)
+    after = tables.commit_exact(handle, [tables.stage_append(handle, more)])
+    ordered = tables.read(after, order_by_id=True, parts=[1]).read_all()
+    assert ordered.to_pydict() == {"id": ["0", "d"], "data": [None, b"y"]}

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.entities import ABSENT, Positions, contiguous
 from omnigraph.engine.images import Image, exactly, lower_bounds
+from omnigraph.engine.moved_rows import OFFSET_BITS, OFFSETS, addresses_in, live_rows
 from omnigraph.engine.pinned_rows import Addresses, Origin, PinnedRows, Stored
 from omnigraph.engine.splice import Splice
 from omnigraph.engine.stored_rows import StoredRows
@@ -28,9 +29,6 @@ from omnigraph.tables.part_delta import compare_parts
 
 _FEW: Final = 10_000
 """So many rows that come are read with all their columns; of more only the columns that are in use."""
-
-_OFFSET_BITS: Final = np.uint64(32)
-_OFFSETS: Final = np.uint64(0xFFFF_FFFF)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -87,21 +85,20 @@ def find_delta(older: PinnedRows, stored: Stored) -> Delta | None:
     gone, changed = parts.gone, [now for _, now in parts.changed]
     columns = _columns(older, stored, parts.moved_rows)
     added, addresses = _read_new(stored, [each.number for each in parts.new], columns)
-    numbers = older.addresses >> _OFFSET_BITS if gone or changed else older.addresses
+    numbers = older.addresses >> OFFSET_BITS if gone or changed else older.addresses
     is_removed = np.zeros(len(older), dtype=np.bool_)
     if gone:
         is_removed |= np.isin(numbers, np.array([each.number for each in gone], dtype=np.uint64))
     if changed:
-        _, live = stored.read([], parts=[each.number for each in changed])
-        live_numbers = live >> _OFFSET_BITS
+        live = live_rows(stored, changed)
         back: list[Addresses] = []
         for part in changed:
-            is_left = _marked(live[live_numbers == part.number], part.row_count)
+            is_left = live[part.number]
             here = np.flatnonzero(numbers == part.number)
-            offsets = older.addresses[here] & _OFFSETS
+            offsets = older.addresses[here] & OFFSETS
             is_removed[here] = ~is_left[offsets]
             is_left[offsets] = False
-            back.append(np.flatnonzero(is_left).astype(np.uint64) | (np.uint64(part.number) << _OFFSET_BITS))
+            back.append(addresses_in(part, is_left))
         added, addresses = _with_returned(stored, added, addresses, np.concatenate(back))
     return Delta(removed=np.flatnonzero(is_removed), added=added, addresses=addresses)
 
@@ -129,13 +126,6 @@ def _with_returned(
     together = np.concatenate([addresses, returned])
     order = np.argsort(together)
     return pa.concat_tables([added, fetched]).take(pa.array(order)), together[order]
-
-
-def _marked(addresses: Addresses, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """For each offset in a part whether an address has it."""
-    marks = np.zeros(count, dtype=np.bool_)
-    marks[addresses & _OFFSETS] = True
-    return marks
 
 
 def _origin(older: PinnedRows, splice: Splice, added: pa.Table, replaced: Positions) -> Origin:

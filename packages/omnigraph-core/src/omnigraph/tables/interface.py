@@ -97,7 +97,7 @@ class TableStorage(Sealed, ABC):
             columns: names, in the order wanted; none at all is fine with ``with_address``.
             predicate: only rows for which it is true.
             staged: writes to be seen as if they were committed.
-            order_by_id: by id instead of by address; not together with ``parts`` or ``with_address``.
+            order_by_id: by id instead of by address; not together with ``with_address``.
             parts: only rows of the parts with these numbers.
             with_address: one more column, the last: ``_rowaddr``, uint64, number of the part << 32 | offset.
 

@@ -113,10 +113,11 @@ class LanceTables(TableStorage):
             return table_parts.read_parts(
                 dataset, columns=columns, predicate=predicate, parts=parts, with_address=with_address, holding=view
             )
-        if parts is not None or with_address:
-            raise InternalError("Rows by id are read from the whole version and without addresses.")
+        if with_address:
+            raise InternalError("Rows by id are read without addresses.")
         schema = reading.projected(logical_schema(dataset.schema), columns)
-        batches = ordering.batches_by_id(dataset, schema, predicate)
+        fragments = None if parts is None else table_parts.fragments_of(dataset, parts)
+        batches = ordering.batches_by_id(dataset, schema, predicate, fragments)
         return reading.stream(batches, schema, dataset.uri, holding=view)
 
     def parts(self, handle: SnapshotHandle) -> tuple[TablePart, ...]:

@@ -1,0 +1,93 @@
+"""Which rows came and which went in parts that two versions of a table share, by address.
+
+A part is immutable but for its list of deleted rows. So of a part that both versions have, only rows that one of the
+lists names and the other does not can differ. The lists are all that is read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from omnigraph.engine.frame import Mask
+from omnigraph.engine.pinned_rows import ADDRESS, Addresses, Stored, as_addresses
+from omnigraph.tables.interface import TablePart
+
+OFFSET_BITS: Final = np.uint64(32)
+OFFSETS: Final = np.uint64(0xFFFF_FFFF)
+
+_ROWS_AT_ONCE: Final = 4 << 20
+"""The rows of so many parts are looked at together; each takes one byte per version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class MovedRows:
+    """Rows of shared parts that only one of two versions has.
+
+    Attributes:
+        gone: addresses of those that only the older version has, ascending by part.
+        come: of those that only the newer one has.
+    """
+
+    gone: Addresses
+    come: Addresses
+
+
+def find_moved(
+    before: Stored, after: Stored, shared: Sequence[tuple[TablePart, TablePart]], *, limit: int
+) -> MovedRows | None:
+    """The rows that moved in parts with other deletions; None when there are more than the limit.
+
+    ``shared`` pairs each part as it was with the part as it is.
+    """
+    gone: list[Addresses] = [np.empty(0, np.uint64)]
+    come: list[Addresses] = [np.empty(0, np.uint64)]
+    count = 0
+    for pairs in _groups(shared):
+        was = live_rows(before, [each for each, _ in pairs])
+        now = live_rows(after, [each for _, each in pairs])
+        for part, _ in pairs:
+            gone.append(addresses_in(part, was[part.number] & ~now[part.number]))
+            come.append(addresses_in(part, now[part.number] & ~was[part.number]))
+            count += len(gone[-1]) + len(come[-1])
+        if count > limit:
+            return None
+    return MovedRows(gone=np.concatenate(gone), come=np.concatenate(come))
+
+
+def live_rows(stored: Stored, parts: Sequence[TablePart]) -> Mapping[int, Mask]:
+    """For each part, by number, which of the rows that were written to it are there, by offset."""
+    found = {each.number: np.full(each.row_count, each.deletions is None) for each in parts}
+    holed = [each.number for each in parts if each.deletions is not None]
+    if holed:
+        with stored.tables.read(stored.handle, columns=[], parts=holed, with_address=True) as batches:
+            for batch in batches:
+                addresses = as_addresses(batch[ADDRESS])
+                numbers = addresses >> OFFSET_BITS
+                # Addresses ascend, so those of a part follow one another.
+                for start, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1), len(numbers)]):
+                    found[int(numbers[start])][addresses[start:end] & OFFSETS] = True
+    return found
+
+
+def addresses_in(part: TablePart, is_wanted: Mask) -> Addresses:
+    """The addresses of the rows of a part that are wanted, ascending."""
+    return np.flatnonzero(is_wanted).astype(np.uint64) | (np.uint64(part.number) << OFFSET_BITS)
+
+
+def _groups(shared: Sequence[tuple[TablePart, TablePart]]) -> Iterator[list[tuple[TablePart, TablePart]]]:
+    """The pairs, some at a time, so that what is known of their rows fits in memory."""
+    group: list[tuple[TablePart, TablePart]] = []
+    rows = 0
+    for pair in shared:
+        if group and rows + pair[0].row_count > _ROWS_AT_ONCE:
+            yield group
+            group, rows = [], 0
+        group.append(pair)
+        rows += pair[0].row_count
+    if group:
+        yield group
