@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.engine.cells import cells, json_texts
+from omnigraph.engine.cells import cells, json_objects, json_texts
 from omnigraph.errors import InternalError
 from omnigraph.lang.dates import MAX_DAYS, MAX_MILLISECONDS, MIN_DAYS, MIN_MILLISECONDS, parse_date, parse_datetime
 
@@ -120,6 +120,13 @@ def test_texts_are_compact_and_keep_letters_as_they_are():
 
 def test_a_whole_float_keeps_its_point():
     assert json_texts(pa.array([3.0, -0.0, 1e20])).to_pylist() == ["3.0", "-0.0", "1e+20"]
+
+
+def test_rows_are_objects_with_the_names_of_their_columns():
+    found = json_objects({"a": pa.array([1, None]), 'b"': pa.array(["x\n", ""])}, 2)
+    assert [json.loads(each) for each in found.to_pylist()] == [{"a": 1, 'b"': "x\n"}, {"a": None, 'b"': ""}]
+    assert found[1].as_py() == '{"a":null,"b\\"":""}'
+    assert json_objects({}, 2).to_pylist() == ["{}", "{}"]
 
 
 def test_a_type_that_no_property_has_is_a_mistake_of_ours():

@@ -14,8 +14,9 @@ cell would cost more than the cell. The Arrow type says all that is needed; a Bl
 
 from __future__ import annotations
 
+import json
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any, Final
 
@@ -77,6 +78,31 @@ def json_texts(column: pa.Array) -> pa.Array:
     else:
         texts = _quoted(_plain_texts(column))
     return texts.fill_null("null")
+
+
+def json_objects(columns: Mapping[str, pa.Array], count: int) -> pa.Array:
+    """Each row of these columns, of so many rows, as compact JSON text: an object with their names, in their order.
+
+    Raises:
+        InternalError: no property and no result has the type of a column.
+    """
+    if not columns:
+        return pa.array(["{}"] * count, _TEXT)
+    parts: list[str | pa.Array] = []
+    for name, column in columns.items():
+        parts += [f"{',' if parts else '{'}{json_text(name)}:", json_texts(column)]
+    return join_texts([*parts, "}"])
+
+
+def json_text(text: str) -> str:
+    """One text as JSON, in the form of ``json_texts``."""
+    return json.dumps(text, ensure_ascii=False)
+
+
+def join_texts(parts: Sequence[str | pa.Array]) -> pa.Array:
+    """One text per row: the parts one after the other, of which a text is the same in every row."""
+    columns = [pa.scalar(each, _TEXT) if isinstance(each, str) else each for each in (*parts, "")]
+    return pc.binary_join_element_wise(*columns)
 
 
 def _is_list(kind: pa.DataType) -> bool:

@@ -10,15 +10,13 @@ few MiB, however large the graph is.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.cancellation import check_cancelled
-from omnigraph.engine.cells import json_texts
+from omnigraph.engine.cells import join_texts, json_text, json_texts
 from omnigraph.engine.type_names import select_types
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
@@ -26,8 +24,6 @@ from omnigraph.tables.interface import TableStorage
 
 SLICE_BYTES: Final = 4 << 20
 """How much of a batch is spelled at a time. Text is several times larger: a number of a vector takes 4 bytes and 20."""
-
-_TEXT: Final = pa.large_string()
 
 
 def export_parts(
@@ -67,14 +63,9 @@ def _joined(target: TypeTable, rows: pa.RecordBatch) -> pa.Array:
     texts = {name: json_texts(rows.column(name)) for name in rows.schema.names}
     if target.kind == "edge":
         ends = [',"from":', texts.pop("src"), ',"to":', texts.pop("dst")]
-        parts = [f'{{"edge":{_text(target.name)}', *ends, ',"data":{"id":', texts.pop("id")]
+        parts = [f'{{"edge":{json_text(target.name)}', *ends, ',"data":{"id":', texts.pop("id")]
     else:
-        parts = [f'{{"type":{_text(target.name)},"data":{{"id":', texts.pop("id")]
+        parts = [f'{{"type":{json_text(target.name)},"data":{{"id":', texts.pop("id")]
     for name, column in texts.items():
-        parts += [f",{_text(name)}:", column]
-    columns = [pa.scalar(each, _TEXT) if isinstance(each, str) else each for each in (*parts, "}}", "")]
-    return pc.binary_join_element_wise(*columns)
-
-
-def _text(name: str) -> str:
-    return json.dumps(name, ensure_ascii=False)
+        parts += [f",{json_text(name)}:", column]
+    return join_texts([*parts, "}}"])

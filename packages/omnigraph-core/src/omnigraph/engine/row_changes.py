@@ -9,7 +9,7 @@ change. What is equal, ``equality`` says.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -27,6 +27,12 @@ from omnigraph.tables.interface import TablePin, TableStorage
 
 MAX_CHANGES: Final = 8_192
 """The most rows of one ``RowChanges``."""
+
+INSERT: Final = "insert"
+UPDATE: Final = "update"
+DELETE: Final = "delete"
+OPS: Final = (INSERT, UPDATE, DELETE)
+"""What can have happened to a row."""
 
 _LIMITS: Final = HeldLimits()
 
@@ -47,6 +53,18 @@ class RowChanges:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @property
+    def ops(self) -> pa.StringArray:
+        """What happened to each row, one of ``OPS``."""
+        return pc.if_else(self.before.is_null(), INSERT, pc.if_else(self.after.is_null(), DELETE, UPDATE))
+
+    def only(self, ops: Collection[str]) -> RowChanges:
+        """The rows to which one of these happened."""
+        is_wanted = pc.is_in(self.ops, value_set=pa.array(ops, pa.string()))
+        return RowChanges(
+            ids=self.ids.filter(is_wanted), before=self.before.filter(is_wanted), after=self.after.filter(is_wanted)
+        )
 
 
 def row_changes(

@@ -27,12 +27,21 @@ def select_types(declared: Mapping[str, TypeTable], names: Sequence[str] | None)
     """
     if names is None:
         return tuple(declared.values())
+    check_names(names)
+    wanted = {target.key for name in names for target in _types_of(declared, name)}
+    return tuple(target for key, target in declared.items() if key in wanted)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise unless this is a list of names, whether or not there are such types.
+
+    Raises:
+        InvalidInputError: it is not.
+    """
     if isinstance(names, str) or not all(isinstance(each, str) for each in names):
         raise InvalidInputError(
             f"{names!r} is no list of type names.", help='Write a list, such as ["Film", "edge:Rented"].'
         )
-    wanted = {target.key for name in names for target in _types_of(declared, name)}
-    return tuple(target for key, target in declared.items() if key in wanted)
 
 
 def find_type(declared: Mapping[str, TypeTable], name: str) -> TypeTable:
