@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from omnigraph import aio
     from omnigraph.engine.budget import QueryBudget
     from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.feed_pages import ChangeBlock, ChangeCause, CommitPage, FeedPage
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.graph import Graph, discard_sidecar, init, open
@@ -31,9 +32,13 @@ __version__ = "0.1.0"
 __all__ = [
     "BulkReceipt",
     "BulkTicket",
+    "ChangeBlock",
+    "ChangeCause",
     "Commit",
+    "CommitPage",
     "DiscardedSidecar",
     "Explanation",
+    "FeedPage",
     "Graph",
     "GraphStats",
     "IndexReport",
@@ -57,9 +62,13 @@ __all__ = [
 _HOME = {
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
+    "ChangeBlock": ("omnigraph.engine.feed_pages", "ChangeBlock"),
+    "ChangeCause": ("omnigraph.engine.feed_pages", "ChangeCause"),
     "Commit": ("omnigraph.history.commits", "Commit"),
+    "CommitPage": ("omnigraph.engine.feed_pages", "CommitPage"),
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
+    "FeedPage": ("omnigraph.engine.feed_pages", "FeedPage"),
     "Graph": ("omnigraph.graph", "Graph"),
     "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),

@@ -33,7 +33,10 @@ def test_an_entity_is_shown_as_it_was_at_each_state(graph: og.Graph) -> None:
 def test_an_edge_has_its_ends() -> None:
     world = StoredWorld(
         "node N { name: String @key  picture: Blob? }\nedge E: N -> N { since: Date? }",
-        {"edge:E": [{"id": "e", "src": "a", "dst": "b", "since": 1}], "node:N": [{"id": "", "name": "", "picture": b"x"}]},
+        {
+            "edge:E": [{"id": "e", "src": "a", "dst": "b", "since": 1}],
+            "node:N": [{"id": "", "name": "", "picture": b"x"}],
+        },
     )
     seen = world.snapshot()
     assert entity_at(seen, world.tables, "E", "e") == {"id": "e", "from": "a", "to": "b", "since": "1970-01-02"}

@@ -99,7 +99,7 @@ def test_a_token_that_is_bound_to_something_else_says_to_what(name: str) -> None
 def test_what_was_put_together_by_hand_is_refused_unless_it_has_the_form() -> None:
     whole = {
         "kind": "feed-page",
-        "bound_to": {name: hashlib.sha256(value.encode()).hexdigest() for name, value in BOUND.items()},
+        "bound_to": {name: hashlib.sha256(value.encode()).hexdigest()[:32] for name, value in BOUND.items()},
     }
     assert read_token(sealed(json.dumps(whole | {"place": {}}).encode()), TokenKind.FEED_PAGE, BOUND) == Place()
     for place in (
@@ -108,9 +108,13 @@ def test_what_was_put_together_by_hand_is_refused_unless_it_has_the_form() -> No
         {"behind": ["a", None]},
         {"behind": ["a", None, "7"]},
         {"behind": ["a", None, True]},
+        {"behind": ["a", None, 0]},
+        {"behind": ["a", None, 2**63]},
         {"behind": [1, None, 7]},
         {"mark": ["a", "node", 1, 2, 3, None]},
         {"mark": ["a", "node", 1.5, 2, "x", None]},
+        {"mark": ["a", "type", 1, 2, "x", None]},
+        {"mark": ["a", ["node"], 1, 2, "x", None]},
         {"mark": ["a", "node", 1, 2, "x", 3]},
     ):
         assert rejected(sealed(json.dumps(whole | {"place": place}).encode())) == "form"

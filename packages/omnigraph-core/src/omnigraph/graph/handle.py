@@ -21,6 +21,7 @@ from omnigraph.engine.run import run_plan
 from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import check_columns, find_type, select_types
 from omnigraph.errors import ReadOnlyError
+from omnigraph.graph.changes import Changes
 from omnigraph.graph.inputs import check_name
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commit_listing import Commits
@@ -92,6 +93,12 @@ class Graph:
         """The history of the graph."""
         self._lifetime.check()
         return Commits(self._repository)
+
+    @property
+    def changes(self) -> Changes:
+        """What happened to the graph, commit by commit, for those who follow it; ``g.changes(...)`` gives a page."""
+        self._lifetime.check()
+        return Changes(self._repository)
 
     @property
     def recoveries(self) -> Recoveries:
@@ -340,13 +347,7 @@ class Graph:
         with self._lifetime:
             seen = self._repository.snapshot_of(branch, snapshot)
             parts = export_parts(seen, self._repository.tables, types=types)
-        return self._lines(parts)
-
-    def _lines(self, parts: Iterator[Sequence[str]]) -> Iterator[str]:
-        for lines in self._lifetime.each(parts):
-            for line in lines:
-                self._lifetime.check()
-                yield line
+        return self._lifetime.each_of(parts)
 
     def refresh(self) -> Commit:
         """Look at the graph as it is now; the newest commit of main.

@@ -118,7 +118,7 @@ def make_token(kind: TokenKind, place: Place, bound_to: Mapping[str, str]) -> st
         place: what it says.
         bound_to: by the words that ``ChangeCursorRejectedError`` names, what must be the same where it is used.
     """
-    bindings = {name: _hex(value) for name, value in bound_to.items()}
+    bindings = {name: _binding(value) for name, value in bound_to.items()}
     document = {"kind": str(kind), "bound_to": bindings, "place": _spelled(place)}
     raw = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
     token = _encoded(raw + hashlib.sha256(raw).digest())
@@ -140,7 +140,7 @@ def read_token(token: str, kind: TokenKind, bound_to: Mapping[str, str]) -> Plac
     if not isinstance(bindings, dict) or bindings.keys() != bound_to.keys():
         raise ChangeCursorRejectedError("form")
     for name, value in bound_to.items():
-        if bindings[name] != _hex(value):
+        if bindings[name] != _binding(value):
             raise ChangeCursorRejectedError(name)
     try:
         return _read_place(document["place"])
@@ -148,7 +148,7 @@ def read_token(token: str, kind: TokenKind, bound_to: Mapping[str, str]) -> Plac
         raise ChangeCursorRejectedError("form") from error
 
 
-def _document(token: str) -> dict[str, Any]:
+def _document(token: object) -> dict[str, Any]:
     if not isinstance(token, str) or not token.isascii() or len(token) > MAX_TOKEN_BYTES:
         raise ChangeCursorRejectedError("form")
     try:
@@ -198,12 +198,16 @@ def _read_place(spelled: Any) -> Place:
 def _read_behind(commit_id: Any, line: Any, version: Any) -> CommitPlace:
     if not (isinstance(commit_id, str) and isinstance(line, str | None) and type(version) is int):
         raise TypeError
+    if not 0 < version < 2**63:
+        raise ValueError
     return CommitPlace(commit_id=commit_id, line=line, version=version)
 
 
 def _read_mark(commit_id: Any, entity: Any, table: Any, incarnation: Any, row_id: Any, digest: Any) -> RowMark:
-    if not all(isinstance(each, str) for each in (commit_id, entity, row_id)) or not isinstance(digest, str | None):
+    if not (isinstance(commit_id, str) and isinstance(row_id, str) and isinstance(digest, str | None)):
         raise TypeError
+    if entity not in ("node", "edge"):
+        raise ValueError
     if type(table) is not int or type(incarnation) is not int:
         raise TypeError
     return RowMark(commit_id=commit_id, entity=entity, identity=(table, incarnation), id=row_id, id_digest=digest)
@@ -211,6 +215,11 @@ def _read_mark(commit_id: Any, entity: Any, table: Any, incarnation: Any, row_id
 
 def _encoded(data: bytes) -> str:
     return base64.urlsafe_b64encode(data).decode("ascii").rstrip("=")
+
+
+def _binding(value: str) -> str:
+    """Enough of a digest to tell any two apart; whole ones would make tokens long that people copy."""
+    return _hex(value)[:32]
 
 
 def _hex(text: str) -> str:
