@@ -34,6 +34,7 @@ def test_the_reference_page_has_every_verb() -> None:
         "## omnigraph commit",
         "## omnigraph commit list",
         "## omnigraph commit show",
+        "## omnigraph diff",
         "## omnigraph ensure-indices",
         "## omnigraph explain",
         "## omnigraph export",

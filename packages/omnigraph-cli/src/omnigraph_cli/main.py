@@ -35,6 +35,7 @@ Examples:
   omnigraph mutate films.omni retag --query examples/films/queries.gq \\
       --params '{"code": "SF-001", "tags": ["space", "slow"]}' --as ann
   omnigraph commit list films.omni
+  omnigraph diff films.omni 01KA7X3J8Q0000000000000000 main
   omnigraph recovery list films.omni
   omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq
@@ -85,6 +86,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     cls=Program,
     verbs={
         "commit": "omnigraph_cli.commands.commit:commit",
+        "diff": "omnigraph_cli.commands.diff:diff",
         "ensure-indices": "omnigraph_cli.commands.ensure_indices:ensure_indices",
         "explain": "omnigraph_cli.commands.explain:explain",
         "export": "omnigraph_cli.commands.export:export",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph import aio
     from omnigraph.engine.budget import QueryBudget
+    from omnigraph.engine.diff import Change, Diff, DiffSummary
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.feed_pages import ChangeBlock, ChangeCause, CommitPage, FeedPage
     from omnigraph.engine.result import Result
@@ -32,10 +33,13 @@ __version__ = "0.1.0"
 __all__ = [
     "BulkReceipt",
     "BulkTicket",
+    "Change",
     "ChangeBlock",
     "ChangeCause",
     "Commit",
     "CommitPage",
+    "Diff",
+    "DiffSummary",
     "DiscardedSidecar",
     "Explanation",
     "FeedPage",
@@ -62,10 +66,13 @@ __all__ = [
 _HOME = {
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
+    "Change": ("omnigraph.engine.diff", "Change"),
     "ChangeBlock": ("omnigraph.engine.feed_pages", "ChangeBlock"),
     "ChangeCause": ("omnigraph.engine.feed_pages", "ChangeCause"),
     "Commit": ("omnigraph.history.commits", "Commit"),
     "CommitPage": ("omnigraph.engine.feed_pages", "CommitPage"),
+    "Diff": ("omnigraph.engine.diff", "Diff"),
+    "DiffSummary": ("omnigraph.engine.diff", "DiffSummary"),
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
     "FeedPage": ("omnigraph.engine.feed_pages", "FeedPage"),

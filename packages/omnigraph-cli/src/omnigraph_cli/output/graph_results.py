@@ -6,11 +6,22 @@ about. Text and JSON are made from the same facts.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph import Commit, Explanation, IndexReport, LoadResult, MutationResult, Recovery, Snapshot
+    from omnigraph import (
+        Commit,
+        Diff,
+        DiffSummary,
+        Explanation,
+        IndexReport,
+        LoadResult,
+        MutationResult,
+        Recovery,
+        Snapshot,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +104,29 @@ class CommitResult:
     def to_dict(self) -> dict[str, Any]:
         recoveries = [each.to_dict() for each in self.recoveries]
         return {"uri": self.uri, "commit": self.commit.to_dict(), "recoveries": recoveries}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffResult:
+    """All that differs between two states, as JSON: the text of a diff is printed while it is read."""
+
+    uri: str
+    facts: Mapping[str, Any]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.facts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DiffSummaryResult:
+    """How much differs between two states."""
+
+    uri: str
+    diff: Diff
+    summary: DiffSummary
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.diff.about(), "summary": self.summary.to_dict()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,6 +11,7 @@ from rich.text import Text
 from omnigraph_cli.output.graph_results import (
     CommitResult,
     CommitsResult,
+    DiffSummaryResult,
     ExplanationResult,
     IndexedResult,
     InitResult,
@@ -98,6 +99,19 @@ def _(result: CommitResult) -> Iterator[Line]:
     width = 2 + max(map(len, (*facts, "recovered")))
     yield from (row(name, value, indent=0, width=width) for name, value in facts.items() if value is not None)
     yield from (row("recovered", recovery_words(each), indent=0, width=width) for each in result.recoveries)
+
+
+@lines_of.register
+def _(result: DiffSummaryResult) -> Iterator[Line]:
+    facts = {
+        "from": result.diff.from_commit.id,
+        "to": result.diff.to_commit.id,
+        "inserts": f"{result.summary.inserts:,}",
+        "updates": f"{result.summary.updates:,}",
+        "deletes": f"{result.summary.deletes:,}",
+        "types": ", ".join(result.summary.types_affected) or "none",
+    }
+    yield from (row(name, value, indent=0, width=_LABEL) for name, value in facts.items())
 
 
 @lines_of.register

@@ -40,8 +40,8 @@ def _jsonl(result: Result) -> Iterator[str]:
         "columns": list(result.columns),
         "graph_commit_id": result.commit_id,
     }
-    yield _compact(facts)
-    yield from (_compact(row) for row in result)
+    yield compact(facts)
+    yield from (compact(row) for row in result)
 
 
 def _csv(result: Result) -> Iterator[str]:
@@ -58,20 +58,20 @@ def _kv(result: Result) -> Iterator[str]:
         if number > 1:
             yield ""
         yield f"row {number}"
-        yield from (f"{name}: {_visible(cell)}" for name, cell in row.items())
+        yield from (f"{name}: {visible(cell)}" for name, cell in row.items())
 
 
 def _table(result: Result) -> Iterator[str]:
     yield _head(result)
     rows = iter(result)
     first = [[_shown(cell) for cell in row.values()] for row in islice(rows, _SAMPLE)]
-    columns = [_cut(name, MAX_WIDTH) for name in result.columns]
+    columns = [cut(name, MAX_WIDTH) for name in result.columns]
     widths = [max(map(len, cells)) for cells in zip(columns, *first, strict=True)]
     yield _cells(columns, widths)
     yield "-+-".join("-" * width for width in widths)
     yield from (_cells(row, widths) for row in first)
     for row in rows:
-        yield _cells([_cut(_shown(cell), width) for cell, width in zip(row.values(), widths, strict=True)], widths)
+        yield _cells([cut(_shown(cell), width) for cell, width in zip(row.values(), widths, strict=True)], widths)
 
 
 def _head(result: Result) -> str:
@@ -83,20 +83,22 @@ def _cells(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _shown(cell: Any) -> str:
-    return _cut(_visible(cell), MAX_WIDTH)
+    return cut(visible(cell), MAX_WIDTH)
 
 
-def _visible(cell: Any) -> str:
+def visible(cell: Any) -> str:
+    """A cell as a word, its control characters as people write them."""
     return _spelled(cell).translate(_VISIBLE)
 
 
-def _cut(text: str, width: int) -> str:
+def cut(text: str, width: int) -> str:
+    """The text in at most so many letters."""
     return text if len(text) <= width else text[: max(0, width - 1)] + "…"
 
 
 def _spelled(cell: Any) -> str:
     """A cell as a word: texts as they are, all else as JSON has it."""
-    return cell if isinstance(cell, str) else _compact(cell)
+    return cell if isinstance(cell, str) else compact(cell)
 
 
 def _field(cell: Any) -> str:
@@ -108,5 +110,6 @@ def _quoted(field: str) -> str:
     return '"' + field.replace('"', '""') + '"' if any(each in field for each in ',"\r\n') else field
 
 
-def _compact(value: Any) -> str:
+def compact(value: Any) -> str:
+    """A JSON value on one line, its letters as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -185,13 +185,19 @@ class Diff:
         """All changes as one table, with a row for each; ``before`` and ``after`` are JSON texts."""
         return pa.Table.from_batches([_arrow_rows(target, rows) for target, rows in self._rows()], ARROW_SCHEMA)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The JSON form, with all changes."""
-        changes = [*self]
+    def about(self) -> dict[str, Any]:
+        """What is compared, in the JSON form; nothing is read."""
         return {
             "from_commit": self.from_commit.to_dict(),
             "to_commit": self.to_commit.to_dict(),
             "filter": self.filter.to_dict(),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON form, with all changes."""
+        changes = [*self]
+        return {
+            **self.about(),
             "summary": DiffSummary.of(Counter((f"{each.entity}:{each.type}", each.op) for each in changes)).to_dict(),
             "changes": [each.to_dict() for each in changes],
         }

@@ -22,6 +22,7 @@ from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import check_columns, find_type, select_types
 from omnigraph.errors import ReadOnlyError
 from omnigraph.graph.changes import Changes
+from omnigraph.graph.comparing import Comparing
 from omnigraph.graph.inputs import check_name
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commit_listing import Commits
@@ -39,7 +40,7 @@ from omnigraph.write.recovery.sweep import heal
 from omnigraph.write.tail import TailMaintenance
 
 
-class Graph:
+class Graph(Comparing):
     """One open graph. It pickles as its place, its options and its mode, so mind who reads that.
 
     Attributes:

@@ -1,0 +1,67 @@
+"""The verbs of a graph that compare its states: ``diff``, and ``entity_at`` for one node or edge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from omnigraph.engine.change_filter import ChangeFilter
+from omnigraph.engine.diff import Diff
+from omnigraph.engine.entity_at import entity_at
+from omnigraph.errors import NotFoundError
+from omnigraph.history.lifetime import Lifetime
+from omnigraph.history.repository import Repository, SnapshotLike
+from omnigraph.history.snapshot import Snapshot
+
+
+class Comparing:
+    """What ``Graph`` can say of two of its states."""
+
+    _repository: Repository
+    _lifetime: Lifetime
+
+    def diff(
+        self,
+        a: SnapshotLike,
+        b: SnapshotLike,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> Diff:
+        """What differs between two states, read as it is asked for.
+
+        Args:
+            a: the state to compare with: a branch, a snapshot, a commit or its id, or a version of the manifest.
+            b: the state to compare.
+            kinds: only changes of these: ``node``, ``edge``.
+            types: only changes of these types; ``node:Film`` and ``edge:Film`` tell types of one name apart.
+            ops: only these: ``insert``, ``update``, ``delete``.
+
+        Raises:
+            NotFoundError: there is no such branch, commit, version or type.
+            InvalidInputError: there are no such kinds or ops.
+        """
+        with self._lifetime:
+            wanted = ChangeFilter.of(kinds=kinds, types=types, ops=ops)
+            before, after = self._state(a), self._state(b)
+            return Diff(before, after, self._repository.tables, wanted, lifetime=self._lifetime)
+
+    def entity_at(self, type_name: str, id: str, at: SnapshotLike) -> dict[str, Any] | None:  # noqa: A002
+        """One node or edge as it was at a state, as JSON values with its id, and its ends as ``from`` and ``to``.
+
+        Raises:
+            NotFoundError: there is no such type, branch, commit or version.
+            InvalidInputError: the id is no text, or two types have this name.
+        """
+        with self._lifetime:
+            return entity_at(self._state(at), self._repository.tables, type_name, id)
+
+    def _state(self, name: SnapshotLike) -> Snapshot:
+        """A branch of this name as it is now, or else what the name stands for."""
+        if isinstance(name, str):
+            try:
+                return self._repository.snapshot_of(name)
+            except NotFoundError:
+                pass
+        return self._repository.snapshot_of(at=name)
