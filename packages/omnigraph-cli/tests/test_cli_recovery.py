@@ -271,11 +271,11 @@ def test_a_plan_that_cannot_be_acted_on_stops_writers_until_it_is_discarded(kill
     root = copy_of(killed, PUBLISH_TABLES_DURABLE)
     (sidecar,) = (root / "__recovery").iterdir()
     newer = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
-    (root / "__recovery" / f"{newer}.json").write_text('{"schema_version": 2}')
+    (root / "__recovery" / f"{newer}.json").write_text('{"schema_version": 3}')
 
     lines = run("recovery", "list", "g.omni").stdout.splitlines()
     assert words_of(lines[0])[:2] == ["refused", newer]
-    assert lines[0].endswith("its form is version 2, and this release knows 1")
+    assert lines[0].endswith("its form is version 3, and this release knows 2")
     assert words_of(lines[1])[:3] == ["cut", "off", sidecar.stem]
 
     refused = run("recovery", "run", "g.omni")
@@ -293,10 +293,10 @@ def test_a_plan_that_cannot_be_acted_on_stops_writers_until_it_is_discarded(kill
     moved_to = root / "__quarantine" / "__recovery" / f"{newer}.json"
     assert discarded.stderr == f"recovery discard {root} (direct, local)\n"
     assert discarded.stdout.splitlines() == [
-        f"discarded {newer}: its form is version 2, and this release knows 1",
+        f"discarded {newer}: its form is version 3, and this release knows 2",
         f"moved to  {moved_to}",
     ]
-    assert moved_to.read_text() == '{"schema_version": 2}'
+    assert moved_to.read_text() == '{"schema_version": 3}'
     assert document("recovery", "run", "g.omni")["pending"] == []
 
 

@@ -36,6 +36,20 @@ MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE: Final = _point(
 MUTATION_POST_STAGE_PRE_EFFECT_GATE: Final = _point(
     "mutation.post_stage_pre_effect_gate", "all changes are judged and staged, no plan is made"
 )
+MUTATION_POST_FORK_PRE_COMMIT: Final = _point(
+    "mutation.post_fork_pre_commit", "a type has its own line on a branch, nothing is written to it"
+)
+BRANCH_CREATE_POST_NATIVE: Final = _point(
+    "branch_create.post_native", "the line of a new branch is made, no object names it"
+)
+BRANCH_CREATE_POST_REF: Final = _point("branch_create.post_ref", "a new branch is made, and nobody is told yet")
+BRANCH_MERGE_POST_AUTHORITY_CAPTURE: Final = _point(
+    "branch_merge.post_authority_capture", "the head of the branch to merge is captured, nothing is compared"
+)
+BRANCH_MERGE_POST_CANDIDATE_VALIDATION: Final = _point(
+    "branch_merge.post_candidate_validation", "a merge is thought through and judged, nothing is staged"
+)
+BRANCH_DELETE_POST_NATIVE: Final = _point("branch_delete.post_native", "a branch is deleted, and nobody is told yet")
 ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE: Final = _point(
     "ensure_indices.post_stage_pre_commit_btree", "every index that was missing is built, no plan is made"
 )

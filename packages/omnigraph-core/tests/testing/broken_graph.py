@@ -92,7 +92,16 @@ def load_always_merges(self: Graph, data: Any, mode: str, **options: Any) -> Any
 
 def load_of_nothing_does_nothing(self: Graph, data: Any, mode: str, **options: Any) -> Any:
     if not data:
-        return LoadResult(branch="main", mode=mode, nodes={}, edges={}, total=0, commit=self.commits.list()[0])
+        return LoadResult(
+            branch="main",
+            base_branch=None,
+            branch_created=False,
+            mode=mode,
+            nodes={},
+            edges={},
+            total=0,
+            commit=self.commits.list()[0],
+        )
     return _load(self, data, mode, **options)
 
 

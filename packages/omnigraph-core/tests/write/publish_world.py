@@ -29,6 +29,7 @@ from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.tables.interface import StagedHandle, TablePin
 from omnigraph.tables.log import LogTable
 from omnigraph.write.deadlines import Deadline
+from omnigraph.write.forks import Forks
 from omnigraph.write.init import init_graph
 from omnigraph.write.opening import repository_at
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
@@ -167,6 +168,8 @@ def plan(
     """A plan on a log: the tables that it changes, and others that it only reads."""
     snapshot = repository.snapshot(log)
     pins = {key: log.state.entries[key].pin for key in sorted({*changes, *reads})}
+    forks = Forks(repository)
+    bases = {key: forks.base_of(log.branch, pins[key]) for key in changes}
     return PublishPlan(
         operation_id=new_ulid(),
         writer=WriterKind.LOAD,
@@ -177,7 +180,8 @@ def plan(
             TableEffect(
                 target=snapshot.schema.tables[key],
                 pin=pins[key],
-                staged=(change(repository, pins[key], snapshot.schema.tables[key]),),
+                base=bases[key],
+                staged=(change(repository, bases[key], snapshot.schema.tables[key]),),
             )
             for key, change in sorted(changes.items())
         ),

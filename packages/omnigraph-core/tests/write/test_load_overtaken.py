@@ -14,6 +14,7 @@ from omnigraph.errors import ConflictError, HeadMovedError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.write.load import LoadMode, LoadRequest, publish_rows
+from omnigraph.write.stage import AttemptFiles
 
 SCHEMA = "node Note { text: String }"
 OTHER = GraphSchema.new("node Note { text: String  stars: I32? }", "01JCZZZZZZZZZZZZZZZZZZZZZZ")
@@ -33,10 +34,10 @@ def test_a_load_whose_schema_moved_names_the_commit_that_its_rows_were_read_at(g
     built_on = put(graph, "before")
     put(graph, "between")
     newest = put(graph, "after")
+    repository = graph._repository
+    request, files = LoadRequest(mode=mode, branch="main"), AttemptFiles(repository)
     with pytest.raises(HeadMovedError, match=r"^The schema changed while") as caught:
-        publish_rows(
-            graph._repository, (), OTHER, LoadRequest(mode=mode, branch="main"), staged_at=built_on.manifest_version
-        )
+        publish_rows(repository, (), OTHER, request, files, staged_at=built_on.manifest_version)
     error = caught.value
     assert (error.branch, error.expected, error.actual) == ("main", built_on.id, newest.id)
     assert error.members == ("schema",)

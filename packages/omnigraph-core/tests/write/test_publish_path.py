@@ -128,12 +128,13 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
             "stable_table_id": tables[key].identity[0],
             "table_incarnation_id": tables[key].identity[1],
             **pin(key, version),
+            "fork": None,
             "transaction_id": started.effects[position].staged[-1].transaction_id,
         }
 
     since_1970 = round(started.intent.created_at.timestamp() * 1_000_000)
     assert json.loads(found[0]) == {
-        "schema_version": 1,
+        "schema_version": 2,
         "operation_id": started.operation_id,
         "graph": repository.snapshot(log).schema.ir.domain,
         "writer_kind": "load",
@@ -158,6 +159,8 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
             "if_commit": None,
         },
         "tables": [effect(SAW, 1, 0), effect(PERSON, 2, 1)],
+        "adopted": [],
+        "merged": None,
     }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from publish_world import (
     FILM,
@@ -28,12 +26,14 @@ from publish_world import (
 
 from omnigraph import failpoints
 from omnigraph.errors import BranchReplacedError, ContentionError, NotFoundError
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import schema_row
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.log import LogTable
 from omnigraph.testing.faults import armed, recorded
+from omnigraph.write.branching import delete_branch, make_branch
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.publish import ReadSetMovedError, publish
@@ -282,26 +282,26 @@ def test_a_load_of_another_name_does_not_matter():
 # ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def point_branch(repository: Repository, physical: str, incarnation: str) -> None:
-    ref = {"name": "dev", "physical": physical, "incarnation": incarnation}
-    repository.adapter.write(repository.adapter.key("_refs/branches/dev.json"), json.dumps(ref).encode())
-
-
-def new_branch(repository: Repository) -> None:
-    repository.newest().table.dataset.create_branch("b1", 1)
-    point_branch(repository, "b1", "i1")
+def new_branch(repository: Repository) -> BranchRef:
+    make_branch(repository, "dev", repository.newest())
+    return repository.newest("dev").branch
 
 
 def test_a_publish_goes_to_its_own_branch():
     repository = new_graph()
-    new_branch(repository)
+    branch = new_branch(repository)
     log = repository.newest("dev")
     published = publish(repository, plan(repository, log, {PERSON: appending("ann")}), Deadline())
     assert published.commit.branch == "dev"
-    assert published.log.branch.physical == "b1"
+    assert (published.commit.line, published.log.branch) == (branch.physical, branch)
     assert ids_at(repository, another_handle(repository).newest("dev"), PERSON) == ["ann"]
     assert ids_now(repository, PERSON) == []
     assert [each.manifest_version for each in history(repository)] == [1]
+
+
+def make_anew(repository: Repository) -> None:
+    delete_branch(repository, "dev")
+    new_branch(repository)
 
 
 def lose_on_branch(repository: Repository, started: PublishPlan, then) -> None:
@@ -316,11 +316,17 @@ def lose_on_branch(repository: Repository, started: PublishPlan, then) -> None:
 
 def test_a_branch_made_anew_is_not_the_branch_of_the_plan():
     repository = new_graph()
-    new_branch(repository)
+    branch = new_branch(repository)
     started = plan(repository, repository.newest("dev"), {PERSON: appending("ann")})
     with pytest.raises(BranchReplacedError) as caught:
-        lose_on_branch(repository, started, lambda: point_branch(repository, "b1", "i2"))
-    assert (caught.value.branch, caught.value.expected, caught.value.actual) == ("dev", "i1", "i2")
+        lose_on_branch(repository, started, lambda: make_anew(repository))
+    anew = repository.newest("dev").branch
+    assert (caught.value.branch, caught.value.expected, caught.value.actual) == (
+        "dev",
+        branch.incarnation,
+        anew.incarnation,
+    )
+    assert repository.newest("dev").state.head.id == repository.newest().state.head.id
     assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [True]
 
 
@@ -329,10 +335,25 @@ def test_a_branch_that_was_deleted_is_told():
     new_branch(repository)
     started = plan(repository, repository.newest("dev"), {PERSON: appending("ann")})
     with pytest.raises(NotFoundError, match="dev"):
-        lose_on_branch(
-            repository, started, lambda: repository.adapter.delete(repository.adapter.key("_refs/branches/dev.json"))
-        )
+        lose_on_branch(repository, started, lambda: delete_branch(repository, "dev"))
     assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [True]
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_branch_that_goes_right_before_the_swap_is_told_although_the_swap_is_made(is_made_anew: bool):
+    """Who deletes a branch waits for nobody, so the swap may be on a line that no branch has any more."""
+    repository = new_graph()
+    new_branch(repository)
+    started = plan(repository, repository.newest("dev"), {PERSON: appending("ann")})
+    other = another_handle(repository)
+    with (
+        swaps(lambda: make_anew(other) if is_made_anew else delete_branch(other, "dev")),
+        pytest.raises(BranchReplacedError if is_made_anew else NotFoundError, match="dev"),
+    ):
+        publish(repository, started, Deadline())
+    assert sidecars(repository) == []
+    if is_made_anew:
+        assert ids_at(repository, another_handle(repository).newest("dev"), PERSON) == []
 
 
 # ── the deadline ─────────────────────────────────────────────────────────────────────────────────────────────────

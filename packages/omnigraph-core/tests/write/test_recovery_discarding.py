@@ -65,7 +65,7 @@ def changed(text: bytes, **members: Any) -> bytes:
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "damaged": (lambda text: text[:-10], "it is no JSON"),
     "empty": (lambda text: b"", "it is no JSON"),
-    "of a newer release": (lambda text: changed(text, schema_version=2), "its form is version 2"),
+    "of a newer release": (lambda text: changed(text, schema_version=3), "its form is version 3"),
     "of another graph": (lambda text: changed(text, graph=new_ulid()), "it belongs to another graph"),
     "of another operation": (
         lambda text: changed(text, operation_id=new_ulid()),

@@ -17,7 +17,16 @@ from omnigraph.history.ulids import new_ulid
 from omnigraph.history.whereabouts import Whereabouts
 from omnigraph.tables.interface import TablePin
 from omnigraph.write import sidecar as sidecar_module
-from omnigraph.write.plan import AnnouncedPlan, CommitIntent, PlannedTable, ReadSet, Writer, WriterKind
+from omnigraph.write.plan import (
+    AdoptedTable,
+    AnnouncedPlan,
+    CommitIntent,
+    MergedHead,
+    PlannedTable,
+    ReadSet,
+    Writer,
+    WriterKind,
+)
 from omnigraph.write.sidecar import (
     FoundSidecar,
     delete_sidecar,
@@ -35,7 +44,9 @@ def pin(number: int, version: int = 3) -> TablePin:
 
 
 def announced() -> AnnouncedPlan:
+    """A merge that changes one type on a fork and adopts another one."""
     pins = {FILM: pin(1), PERSON: pin(2, 7)}
+    merged = BranchRef(name="source", physical="b2", incarnation="2")
     return AnnouncedPlan(
         operation_id=new_ulid(),
         graph=new_ulid(),
@@ -56,9 +67,21 @@ def announced() -> AnnouncedPlan:
                 key=PERSON,
                 identity=(2, 1),
                 pin=pins[PERSON],
+                fork="b1.01JZ8QK3V5X6Y7Z8",
                 transaction_id="b0a8c7e0-a8ec-4a8b-ab34-484fa2bfb83c",
             ),
         ),
+        adopted=(
+            AdoptedTable(
+                key=FILM,
+                identity=(1, 1),
+                pin=pins[FILM],
+                to=TablePin(location=pins[FILM].location, branch="b2.x", version=9),
+                row_count=0,
+                version_metadata="{}",
+            ),
+        ),
+        merged=MergedHead(branch=merged, commit_id=new_ulid(), manifest_version=3, base_id=new_ulid()),
     )
 
 
@@ -78,8 +101,9 @@ def altered(facts: dict[str, Any], path: str, value: Any) -> dict[str, Any]:
 
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("schema_version", 2, "version 2"),
-    ("schema_version", "1", "schema_version"),
+    ("schema_version", 1, "version 1"),
+    ("schema_version", 3, "version 3"),
+    ("schema_version", "2", "schema_version"),
     ("schema_version", True, "schema_version"),
     ("operation_id", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "another operation"),
     ("operation_id", "x", "ULID"),
@@ -105,7 +129,18 @@ WRONG: list[tuple[str, Any, str]] = [
     ("tables.0.location", "../other/nodes/x", "does not lie"),
     ("tables.0.transaction_id", "x", "no transaction"),
     ("tables.0.stable_table_id", 2**64, "stable_table_id"),
-    ("tables.0.table_key", FILM, "without relying on it"),
+    ("tables.0.table_key", FILM, "is changed too"),
+    ("tables.0.fork", None, "line of another branch"),
+    ("tables.0.fork", "b10.01JZ8QK3V5X6Y7Z8", "line of another branch"),
+    ("adopted", {}, "adopted"),
+    ("adopted.0.version", 4, "without relying on it"),
+    ("adopted.0.to.location", "nodes/elsewhere", "does not lie"),
+    ("adopted.0.to.version", 0, "adopted[0].to.version"),
+    ("adopted.0.row_count", -1, "adopted[0].row_count"),
+    ("merged", [], "merged"),
+    ("merged.commit_id", "x", "merged.commit_id"),
+    ("merged.base_id", None, "merged.base_id"),
+    ("merged.branch.name", None, "merged.branch.name"),
 ]
 
 

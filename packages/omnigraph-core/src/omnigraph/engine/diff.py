@@ -183,7 +183,7 @@ class Diff:
 
     def to_arrow(self) -> pa.Table:
         """All changes as one table, with a row for each; ``before`` and ``after`` are JSON texts."""
-        return pa.Table.from_batches([_arrow_rows(target, rows) for target, rows in self._rows()], ARROW_SCHEMA)
+        return pa.Table.from_batches([arrow_rows(target, rows) for target, rows in self._rows()], ARROW_SCHEMA)
 
     def about(self) -> dict[str, Any]:
         """What is compared, in the JSON form; nothing is read."""
@@ -247,14 +247,15 @@ def changes_of(target: TypeTable, rows: RowChanges) -> Iterator[Change]:
     """The changes of one type that rows tell of, in their order."""
     starts, ends = _endpoints(target, rows)
     facts = (rows.ids, rows.ops, starts, ends)
-    images = (_images(target, rows.before), _images(target, rows.after))
-    for key, op, start, end, before, after in zip(*(each.to_pylist() for each in facts), *images, strict=True):
+    sides = (images(target, rows.before), images(target, rows.after))
+    for key, op, start, end, before, after in zip(*(each.to_pylist() for each in facts), *sides, strict=True):
         yield Change(
             entity=target.kind, type=target.name, id=key, op=op, before=before, after=after, from_id=start, to_id=end
         )
 
 
-def _arrow_rows(target: TypeTable, rows: RowChanges) -> pa.RecordBatch:
+def arrow_rows(target: TypeTable, rows: RowChanges) -> pa.RecordBatch:
+    """The same as ``changes_of`` in the form of ``ARROW_SCHEMA``."""
     texts = []
     for side in (rows.before, rows.after):
         objects = json_objects(_properties(target, side), len(side))
@@ -273,7 +274,7 @@ def _endpoints(target: TypeTable, rows: RowChanges) -> tuple[pa.Array, pa.Array]
     return starts, ends
 
 
-def _images(target: TypeTable, side: pa.StructArray) -> list[dict[str, Any] | None]:
+def images(target: TypeTable, side: pa.StructArray) -> list[dict[str, Any] | None]:
     """The properties of each row as JSON values; None where there is no row."""
     columns = _properties(target, side)
     if not columns:

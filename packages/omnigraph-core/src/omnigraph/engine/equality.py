@@ -32,6 +32,15 @@ def equal_cells(left: pa.Array, right: pa.Array) -> Mask:
     return _equal_values(left, right)
 
 
+def equal_rows(left: pa.StructArray, right: pa.StructArray) -> Mask:
+    """For each pair of rows of one type whether all their values are the same; no row is the same as no row."""
+    are_there = truths(left.is_valid())
+    are_equal: Mask = np.equal(are_there, truths(right.is_valid()))
+    for name in left.type.names if are_there.any() else ():
+        are_equal &= ~are_there | equal_cells(left.field(name), right.field(name))
+    return are_equal
+
+
 def _equal_values(left: pa.Array, right: pa.Array) -> Mask:
     are_equal = pc.equal(left, right)
     if are_equal.null_count:

@@ -92,14 +92,14 @@ def row_changes(
     if before == after:
         return
     older, newer = (Version.of(tables, target, pin) for pin in (before, after))
-    for old, new in _aligned(*differing_rows(older, newer, limits), target.schema):
+    for old, new in aligned(*differing_rows(older, newer, limits), target.schema):
         yield from _changes(old, new)
 
 
 # ── the two streams side by side ─────────────────────────────────────────────────────────────────────────────────────
 
 
-def _aligned(before: Batches, after: Batches, schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
+def aligned(before: Batches, after: Batches, schema: pa.Schema) -> Iterator[tuple[pa.RecordBatch, pa.RecordBatch]]:
     """Both streams, some rows at a time, so that an id that both have is in both halves of the same pair."""
     nothing = pa.RecordBatch.from_pylist([], schema)
     before, after = filter(len, before), filter(len, after)

@@ -12,35 +12,28 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from omnigraph.engine.budget import QueryBudget
-from omnigraph.engine.explanation import Explanation, make_explanation
-from omnigraph.engine.export import export_parts
-from omnigraph.engine.reader import QuerySource, Reader
-from omnigraph.engine.result import Result
-from omnigraph.engine.run import run_plan
+from omnigraph.engine.reader import QuerySource
 from omnigraph.engine.stats import GraphStats, graph_stats
-from omnigraph.engine.type_names import check_columns, find_type, select_types
-from omnigraph.errors import ReadOnlyError
-from omnigraph.graph.changes import Changes
-from omnigraph.graph.comparing import Comparing
-from omnigraph.graph.inputs import check_name
+from omnigraph.engine.type_names import select_types
+from omnigraph.graph.reads import ReadVerbs
 from omnigraph.graph.schema import Schema
-from omnigraph.history.commit_listing import Commits
 from omnigraph.history.commits import Commit
-from omnigraph.history.repository import Repository, SnapshotLike
-from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.repository import Repository
+from omnigraph.write.branches import Branches
 from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
+from omnigraph.write.names import check_name
 from omnigraph.write.opening import open_repository
 from omnigraph.write.records import LoadInput
 from omnigraph.write.recovery.listing import Recoveries
 from omnigraph.write.recovery.sweep import heal
+from omnigraph.write.tags import Tags
 from omnigraph.write.tail import TailMaintenance
 
 
-class Graph(Comparing):
+class Graph(ReadVerbs):
     """One open graph. It pickles as its place, its options and its mode, so mind who reads that.
 
     Attributes:
@@ -48,9 +41,7 @@ class Graph(Comparing):
     """
 
     def __init__(self, repository: Repository, *, actor: str | None = None) -> None:
-        self._repository = repository
-        self._lifetime = repository.lifetime
-        self._reader = Reader(repository.tables)
+        super().__init__(repository)
         self._tail = TailMaintenance(repository, is_on=self._reader.settings.folds_tails and self.mode == "rw")
         self.actor = actor
 
@@ -90,16 +81,16 @@ class Graph(Comparing):
             return Schema(self._repository.snapshot(self._repository.known()).schema, self._lifetime)
 
     @property
-    def commits(self) -> Commits:
-        """The history of the graph."""
+    def branches(self) -> Branches:
+        """The branches of the graph: make, list, delete and merge them."""
         self._lifetime.check()
-        return Commits(self._repository)
+        return Branches(self._repository, actor=self.actor, write_deadline=self._reader.settings.write_deadline)
 
     @property
-    def changes(self) -> Changes:
-        """What happened to the graph, commit by commit, for those who follow it; ``g.changes(...)`` gives a page."""
+    def tags(self) -> Tags:
+        """Names of commits that are to stay."""
         self._lifetime.check()
-        return Changes(self._repository)
+        return Tags(self._repository, actor=self.actor)
 
     @property
     def recoveries(self) -> Recoveries:
@@ -111,7 +102,7 @@ class Graph(Comparing):
     def maintain(self) -> Maintenance:
         """What changes how the graph is stored, and never what is in it."""
         self._lifetime.check()
-        self._check_writable()
+        self._repository.check_writable()
         return Maintenance(self._repository, actor=self.actor)
 
     # ── writing ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -122,6 +113,7 @@ class Graph(Comparing):
         mode: str,
         *,
         branch: str = "main",
+        base: str | None = None,
         actor: str | None = None,
         load_id: str | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
@@ -134,6 +126,7 @@ class Graph(Comparing):
             mode: ``append``: ids must be new. ``merge``: rows of equal id are replaced whole. ``overwrite``: what is
                 loaded is all there is of its types.
             branch: the branch to load to.
+            base: make the branch from this one if it is missing; it stays when the load fails.
             actor: who loads, where it is not who opened the graph.
             load_id: names this load; repeating it under the same name does nothing.
             progress: is called as the load goes on.
@@ -151,6 +144,8 @@ class Graph(Comparing):
             request = LoadRequest(
                 mode=parse_mode(mode),
                 branch=branch,
+                base_branch=base,
+                branch_created=base is not None and self.branches.ensure(branch, base=base),
                 actor=actor or self.actor,
                 load_id=load_id,
                 progress=progress,
@@ -232,123 +227,11 @@ class Graph(Comparing):
             )
             return publish_receipts(self._repository, receipts, request)
 
-    # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
-
-    def snapshot(self, branch: str = "main", *, at: SnapshotLike | None = None) -> Snapshot:
-        """A branch as it is now, or as it was at a commit id or a manifest version; costs nothing to keep.
-
-        Raises:
-            NotFoundError: there is no such branch, commit or version.
-        """
-        with self._lifetime:
-            return self._repository.snapshot_of(branch, at)
-
-    def query(
-        self,
-        source: QuerySource,
-        name: str | None = None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        branch: str | None = None,
-        snapshot: SnapshotLike | None = None,
-        budget: QueryBudget | None = None,
-    ) -> Result:
-        """Run a read on one snapshot.
-
-        Args:
-            source: the text of a query, or the path of a ``.gq`` file.
-            name: which query, when there are several.
-            params: values by name, without ``$``.
-            branch: the branch to read, as it is now; by default main.
-            snapshot: a moment instead: a snapshot, the id of a commit or a version of the manifest.
-            budget: what the query may use; by default what the environment says.
-
-        Raises:
-            CompileError: the query is wrong; every mistake is told, with its place.
-            InvalidInputError: a parameter is wrong, or the query changes the graph.
-            ResourceLimitError: it would use more rows, bytes or nodes per hop than the budget allows.
-            DeadlineError: it took longer than the budget allows.
-            NotFoundError: there is no such branch, commit or version.
-        """
-        with self._lifetime:
-            return self._reader.query(
-                source,
-                name,
-                params,
-                find_snapshot=lambda: self._repository.snapshot_of(branch or "main", snapshot),
-                budget=budget,
-                is_named=snapshot is not None,
-            )
-
-    def explain(
-        self,
-        source: QuerySource,
-        name: str | None = None,
-        *,
-        params: Mapping[str, Any] | None = None,
-        branch: str | None = None,
-        snapshot: SnapshotLike | None = None,
-        budget: QueryBudget | None = None,
-        analyze: bool = False,
-    ) -> Explanation:
-        """How a read is run: its plan, what traversals go by and why, estimates and indexes.
-
-        With ``analyze`` it is run, and each step tells its rows, time, bytes and requests; only then parameters need
-        values. Raises as ``query``.
-        """
-        with self._lifetime:
-            seen = self._repository.snapshot_of(branch or "main", snapshot)
-            prepared = self._reader.prepare(source, name, params, seen, is_run=analyze)
-            execution = self._reader.execution(prepared, seen, budget, is_traced=analyze)
-            row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
-            return make_explanation(
-                prepared.plan, execution, seen.schema.catalog, row_count=row_count, is_named=snapshot is not None
-            )
-
     def stats(self, branch: str = "main") -> GraphStats:
         """What this handle was asked for and keeps in memory, and how far the indexes of a branch reach."""
         with self._lifetime:
             seen = self._repository.snapshot_of(branch)
             return graph_stats(self._reader, self._repository.tables, seen, self._tail.stats)
-
-    def table(
-        self,
-        type_name: str,
-        columns: Sequence[str] | None = None,
-        *,
-        branch: str = "main",
-        snapshot: SnapshotLike | None = None,
-    ) -> Result:
-        """All rows of one type, in no order; ``node:Film`` and ``edge:Film`` tell types of one name apart.
-
-        Raises:
-            NotFoundError: there is no such type, branch, commit or version.
-            InvalidInputError: the type has no such column.
-        """
-        with self._lifetime:
-            seen = self._repository.snapshot_of(branch, snapshot)
-            target = find_type(seen.schema.tables, type_name)
-            if columns is not None:
-                check_columns(target, columns)
-            tables = self._repository.tables
-            rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
-            named = None if snapshot is None else seen.commit.id
-            return Result(rows, branch=seen.branch.name, commit_id=seen.commit.id, snapshot=named)
-
-    def export(
-        self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
-    ) -> Iterator[str]:
-        """One branch as JSONL, line by line without the line ends, in an order that depends on content only.
-
-        Rows are read as lines are asked for; after a close there are no more lines.
-
-        Raises:
-            NotFoundError: there is no such type, branch, commit or version.
-        """
-        with self._lifetime:
-            seen = self._repository.snapshot_of(branch, snapshot)
-            parts = export_parts(seen, self._repository.tables, types=types)
-        return self._lifetime.each_of(parts)
 
     def refresh(self) -> Commit:
         """Look at the graph as it is now; the newest commit of main.
@@ -386,12 +269,6 @@ class Graph(Comparing):
             ReadOnlyError: it was opened for reading.
         """
         with self._lifetime:
-            self._check_writable()
+            self._repository.check_writable()
             heal(self._repository)
             yield
-
-    def _check_writable(self) -> None:
-        if self.mode == "r":
-            raise ReadOnlyError(
-                f"{self.uri} was opened for reading.", uri=self.uri, help='Open it with mode="rw" to change it.'
-            )

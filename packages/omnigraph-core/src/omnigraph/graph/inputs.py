@@ -1,4 +1,4 @@
-"""What callers hand to the verbs of a graph and can be judged before anything is done: schemas and names."""
+"""Schemas as callers hand them to ``init``, judged before anything is done."""
 
 from __future__ import annotations
 
@@ -33,21 +33,3 @@ def read_schema(schema: str | Path) -> str:
         ) from error
     compile_schema(source)
     return source.text
-
-
-def check_name(name: object, what: str) -> None:
-    """Raise unless a name can be kept with a commit.
-
-    Raises:
-        InvalidInputError: it cannot.
-    """
-    if name is not None and (not isinstance(name, str) or not name or not _is_unicode(name)):
-        raise InvalidInputError(f"{name!r} is no {what}.", help="Give a text that is not empty, or leave it out.")
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True

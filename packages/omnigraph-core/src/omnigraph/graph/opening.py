@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from omnigraph.graph.handle import Graph
-from omnigraph.graph.inputs import check_name, read_schema
+from omnigraph.graph.inputs import read_schema
 from omnigraph.plugins import open_adapter
 from omnigraph.write.init import init_graph
+from omnigraph.write.names import check_name
 from omnigraph.write.opening import open_repository, repository_at
 from omnigraph.write.recovery.discarding import DiscardedSidecar, discard
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from omnigraph.history.rows import GRAPH_COMMIT, ManifestRow, compact_json, damaged
+from omnigraph.history.rows import GRAPH_COMMIT, MERGED_COMMIT, ManifestRow, compact_json, damaged
 
 
 class CommitKind(StrEnum):
@@ -71,17 +71,19 @@ class Commit:
             "properties": dict(self.properties),
         }
 
-    def to_row(self) -> ManifestRow:
+    def to_row(self, *, merged_at: int | None = None) -> ManifestRow:
+        """Its row on its own line; with ``merged_at`` the one on another line that merged it by that version."""
         return ManifestRow(
             object_id=self.id,
-            object_type=GRAPH_COMMIT,
-            seq=self.manifest_version,
+            object_type=GRAPH_COMMIT if merged_at is None else MERGED_COMMIT,
+            seq=self.manifest_version if merged_at is None else merged_at,
             table_version=self.manifest_version,
             table_branch=self.branch,
             metadata=compact_json(
                 {
                     "parent": self.parent_id,
                     "merged_parent": self.merged_parent_id,
+                    "line": self.line,
                     "kind": str(self.kind),
                     "actor": self.actor,
                     "created_at": to_micros(self.created_at),
@@ -108,7 +110,9 @@ class Commit:
                 parent_id=facts.get("parent"),
                 merged_parent_id=facts.get("merged_parent"),
                 branch=row.table_branch or "main",
-                manifest_version=row.seq,
+                line=facts.get("line"),
+                # ManifestRow.check saw to it that it is there.
+                manifest_version=int(row.table_version or 0),
                 kind=CommitKind(facts["kind"]),
                 actor=facts.get("actor"),
                 created_at=from_micros(facts["created_at"]),

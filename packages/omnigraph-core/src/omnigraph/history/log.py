@@ -20,7 +20,14 @@ from omnigraph.errors import FormatError, InternalError, NotFoundError, StorageC
 from omnigraph.history.branches import MAIN, BranchRef
 from omnigraph.history.commits import Commit
 from omnigraph.history.layout import HISTORY_KEY, next_layout
-from omnigraph.history.rows import MANIFEST_COLUMNS, ManifestRow, damaged, rows_from_arrow, rows_to_arrow
+from omnigraph.history.rows import (
+    GRAPH_COMMIT,
+    MANIFEST_COLUMNS,
+    ManifestRow,
+    damaged,
+    rows_from_arrow,
+    rows_to_arrow,
+)
 from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
 from omnigraph.history.state import GraphState, head_row
 from omnigraph.tables.log import LogStore, LogTable, StagedFragments
@@ -67,10 +74,17 @@ class ManifestLog:
         return self.table.latest_version() == self.version
 
     def commits(self) -> tuple[Commit, ...]:
-        """Every commit that this version knows, newest first; reads the history."""
-        older = rows_from_arrow(self.table.read(range(_history_fragments(self.table))))
-        found = {each.id: each for each in (*map(Commit.of_row, older), *self.state.recent)}
-        return tuple(sorted(found.values(), key=lambda each: each.order, reverse=True))
+        """The line of commits that leads to this version, newest first, without merged ones; reads the history."""
+        own = [each for row, each in self._history() if row.object_type == GRAPH_COMMIT]
+        return tuple(sorted((*own, *self.state.recent), key=lambda each: each.order, reverse=True))
+
+    def lineage(self) -> Mapping[str, Commit]:
+        """Every commit that this version knows by id, merged ones too, in no order; reads the history."""
+        return {each.id: each for each in (*(commit for _, commit in self._history()), *self.state.recent)}
+
+    def _history(self) -> list[tuple[ManifestRow, Commit]]:
+        rows = rows_from_arrow(self.table.read(range(_history_fragments(self.table))))
+        return [(each, Commit.of_row(each)) for each in rows]
 
     def commits_since(self, version: int) -> tuple[Commit, ...]:
         """The commits after a manifest version, newest first; reads the history only for one that is long past."""
@@ -83,14 +97,15 @@ class ManifestLog:
         for commit in self.state.recent:
             if commit.id == commit_id:
                 return commit
-        return next((each for each in self.commits() if each.id == commit_id), None)
+        return self.lineage().get(commit_id)
 
-    def stage(self, commit: Commit, rows: Sequence[ManifestRow]) -> StagedVersion:
+    def stage(self, commit: Commit, rows: Sequence[ManifestRow], *, merged: Sequence[Commit] = ()) -> StagedVersion:
         """Write the next version: this state, changed by the rows, with the commit as its head. Nobody sees it yet.
 
         Args:
             commit: its manifest version is this one's plus one.
             rows: pins that move, tables that appear, the schema; all with that version as ``seq``.
+            merged: commits of other lines that become part of this history.
 
         Raises:
             FormatError: the rows contradict the state; nothing was written.
@@ -103,11 +118,12 @@ class ManifestLog:
             if row.seq != version:
                 raise InternalError(f"A row of version {row.seq} cannot be published as version {version}.")
         history = self.table.fragment_rows[: _history_fragments(self.table)]
-        layout = next_layout(history, len(self.state.recent) + 1)
+        layout = next_layout(history, len(self.state.recent) + 1, merged=len(merged))
         moved = [each.to_row() for each in self.state.recent] if layout.moves else []
         state = self.state.advanced(news, version, forgetting=[row.object_id for row in moved])
+        moved += [each.to_row(merged_at=version) for each in merged]
         new = [rows_to_arrow(state.rows)]
-        if layout.moves:
+        if layout.grows:
             new.insert(0, pa.concat_tables([self.table.read(layout.merge), rows_to_arrow(moved)]))
         return StagedVersion(
             commit=commit,
@@ -166,6 +182,17 @@ def open_manifest(logs: LogStore, branch: BranchRef = MAIN, *, version: int | No
         raise damaged(f"its columns are {', '.join(f'{each.name} {each.type}' for each in table.schema)}")
     state_fragments = range(_history_fragments(table), len(table.fragment_rows))
     return ManifestLog(branch, table, GraphState.of(rows_from_arrow(table.read(state_fragments)), table.version))
+
+
+def fork_manifest(log: ManifestLog, branch: BranchRef) -> None:
+    """Begin the line of a branch with a version, durably; nobody sees it until an object names it.
+
+    Raises:
+        StorageError: it could not be made.
+    """
+    if branch.physical is None:
+        raise InternalError("The main line is never made anew.")
+    log.table.fork(MANIFEST, branch.physical)
 
 
 def stage_manifest(logs: LogStore, commit: Commit, rows: Sequence[ManifestRow]) -> StagedVersion:

@@ -7,26 +7,31 @@ forgetting costs requests and never correctness. Safe to share between threads.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
 
 from omnigraph.config import Settings
-from omnigraph.errors import InvalidInputError, NotFoundError
-from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
+from omnigraph.errors import InvalidInputError, NotFoundError, ReadOnlyError
+from omnigraph.history.branches import MAIN, BranchRef, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.log import ManifestLog, open_manifest
 from omnigraph.history.recoveries import Recovery
+from omnigraph.history.ref_names import looks_like_commit_id
 from omnigraph.history.rivals import Rivals
 from omnigraph.history.schemas import GraphSchema, read_schema
 from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.tags import read_tag
 from omnigraph.history.warm import WarmColumns
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.log import LogStore
 
 SnapshotLike = Snapshot | Commit | str | int
-"""What names a moment: a snapshot, a commit or its id, or a version of the manifest."""
+"""What names a moment: a snapshot, a commit or its id, a branch or a tag by name, or a version of the manifest."""
+
+_MOMENTS: Final = "Give a snapshot, a commit or its id, the name of a tag or branch, or a version of the manifest."
 
 
 class Repository:
@@ -94,6 +99,21 @@ class Repository:
                 self._newest[log.branch.incarnation] = log
         return log
 
+    def forget_branch(self, ref: BranchRef) -> None:
+        """Let go of a branch that is gone."""
+        with self._lock:
+            self._newest.pop(ref.incarnation, None)
+
+    def check_writable(self) -> None:
+        """Refuse a change of a graph that was opened for reading.
+
+        Raises:
+            ReadOnlyError: it was.
+        """
+        if self.adapter.is_read_only:
+            uri = str(self.adapter.root)
+            raise ReadOnlyError(f"{uri} was opened for reading.", uri=uri, help='Open it with mode="rw" to change it.')
+
     def forget(self) -> None:
         """Let the next read look for itself."""
         with self._lock:
@@ -119,6 +139,37 @@ class Repository:
         """The snapshot that a log shows."""
         return Snapshot(branch=log.branch, state=log.state, schema=self.schema(log.state.schema_digest))
 
+    def log_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> ManifestLog:
+        """A branch as it is now, or as it was at a moment, as a log. Raises as ``snapshot_of``."""
+        if at is None:
+            return self.newest(branch)
+        if isinstance(at, Snapshot):
+            self._refuse_foreign(at)
+            return self.at_version(at.branch, at.state.version)
+        if isinstance(at, Commit):
+            at = at.id
+        if isinstance(at, int) and not isinstance(at, bool):
+            return self.at_version(resolve_branch(self.adapter, branch), at)
+        if not isinstance(at, str):
+            raise InvalidInputError(f"{at!r} names no moment.", help=_MOMENTS)
+        return self.at_commit(self.find_commit(at, branch)) if looks_like_commit_id(at) else self._named(at)
+
+    def _named(self, name: str) -> ManifestLog:
+        """The newest log of a branch, or the one of a tag."""
+        try:
+            return self.newest(name)
+        except NotFoundError:
+            pass
+        try:
+            tag = read_tag(self.adapter, name)
+        except NotFoundError as error:
+            raise NotFoundError(
+                f'There is no commit, branch or tag "{name}".',
+                help="List what there is: omnigraph commit list, omnigraph branch list, omnigraph tag list.",
+                details={"name": name},
+            ) from error
+        return self.at_version(BranchRef.of_line(name, tag.line), tag.manifest_version)
+
     def snapshot_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> Snapshot:
         """A branch as it is now, or as it was at a moment.
 
@@ -129,25 +180,22 @@ class Repository:
         if isinstance(at, Snapshot):
             self._refuse_foreign(at)
             return at
-        if at is None:
-            return self.snapshot(self.newest(branch))
-        if isinstance(at, Commit):
-            at = at.id
-        if isinstance(at, int) and not isinstance(at, bool):
-            return self.snapshot(self._at_version(resolve_branch(self.adapter, branch), at))
-        if not isinstance(at, str):
-            raise InvalidInputError(
-                f"{at!r} names no moment.", help="Give a snapshot, a commit or its id, or a version of the manifest."
-            )
-        commit = self.find_commit(at, branch)
-        log = self._at_version(resolve_branch(self.adapter, commit.branch), commit.manifest_version)
+        return self.snapshot(self.log_of(branch, at))
+
+    def at_commit(self, commit: Commit) -> ManifestLog:
+        """The log whose head is this commit, on whatever line it was made; the branch may be gone.
+
+        Raises:
+            NotFoundError: its version was reclaimed.
+        """
+        log = self.at_version(BranchRef.of_line(commit.branch, commit.line), commit.manifest_version)
         if log.state.head.id != commit.id:
             raise NotFoundError(
-                f"Version {commit.manifest_version} of {commit.branch} is not commit {commit.id} any more: the branch "
-                "was made anew.",
+                f"Version {commit.manifest_version} of {commit.branch} is not commit {commit.id}.",
+                help="List what there is: omnigraph commit list, or g.commits.list().",
                 details={"commit_id": commit.id, "branch": commit.branch},
             )
-        return self.snapshot(log)
+        return log
 
     def _refuse_foreign(self, snapshot: Snapshot) -> None:
         """Raise when a snapshot is of another graph: its pins may name tables of this one, by chance."""
@@ -164,11 +212,12 @@ class Repository:
         Raises:
             NotFoundError: there is none.
         """
-        known = self._newest.get(MAIN.incarnation)
-        found = None if known is None else known.find_commit(commit_id)
-        # What is remembered may be older than the commit.
-        if found is None and (newest := self.newest(branch)) is not known:
-            found = newest.find_commit(commit_id)
+        remembered = tuple(self._newest.values())
+        found = next((each for log in remembered for each in log.state.recent if each.id == commit_id), None)
+        for log in () if found else self._logs(branch):
+            found = log.find_commit(commit_id)
+            if found is not None:
+                break
         if found is None:
             raise NotFoundError(
                 f'There is no commit "{commit_id}".',
@@ -177,15 +226,25 @@ class Repository:
             )
         return found
 
-    def at_commit(self, commit: Commit) -> ManifestLog:
-        """The log of the version that a commit made.
+    def _logs(self, first: str) -> Iterator[ManifestLog]:
+        """The newest log of every branch, this one first and main next."""
+        yield self.newest(first)
+        if first != MAIN.name:
+            yield self.newest()
+        for name in list_branch_names(self.adapter):
+            if name != first:
+                try:
+                    yield self.newest(name)
+                except NotFoundError:
+                    # It was deleted meanwhile.
+                    continue
+
+    def at_version(self, branch: BranchRef, version: int) -> ManifestLog:
+        """A version of the line of a branch, whether the branch still exists or not.
 
         Raises:
-            NotFoundError: its version was reclaimed.
+            NotFoundError: there is no such version.
         """
-        return self._at_version(MAIN, commit.manifest_version)
-
-    def _at_version(self, branch: BranchRef, version: int) -> ManifestLog:
         known = self._newest.get(branch.incarnation)
         if known is not None and known.version == version:
             return known

@@ -5,6 +5,7 @@
     schema          the digest of the schema
     graph_head      the newest commit of a branch
     graph_commit    one commit; written once and never changed
+    merged_commit   a commit of another line, which a merge made part of this history
 
 Every row carries ``seq``, the manifest version of the publish that wrote it. Of rows with one ``object_id`` the
 greatest ``seq`` counts. ``object_id`` and ``location`` follow from the rest of a row, and a reader checks that they do:
@@ -27,6 +28,7 @@ TABLE_VERSION: Final = "table_version"
 SCHEMA: Final = "schema"
 GRAPH_HEAD: Final = "graph_head"
 GRAPH_COMMIT: Final = "graph_commit"
+MERGED_COMMIT: Final = "merged_commit"
 
 MANIFEST_COLUMNS: Final = pa.schema(
     [
@@ -107,6 +109,10 @@ class ManifestRow:
                 expected = self.object_id
                 if self.table_version != self.seq:
                     raise damaged(f"the commit {self.object_id} of version {self.seq} says {self.table_version}")
+            case "merged_commit":
+                expected = self.object_id
+                if not self.table_version:
+                    raise damaged(f"the commit {self.object_id} of another branch names no version")
             case unknown:
                 raise damaged(f"{self.object_id} is a row of the unknown kind {unknown!r}")
         if self.object_id != expected:

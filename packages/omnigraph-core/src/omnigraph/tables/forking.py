@@ -1,16 +1,22 @@
-"""A physical branch of a table: its own line of versions that begins as a copy of one version's manifest."""
+"""A physical branch: a line of versions of its own that begins as a copy of one version's manifest.
+
+Tables of types and the manifest of the graph are forked alike. Nothing is copied but that manifest: the new line reads
+the files of the old one, and has its versions from there on to itself.
+"""
 
 from __future__ import annotations
 
 import copy
 
+from lance import LanceDataset
+
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.storage import StorageAdapter
+from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error
 from omnigraph.tables.handles import LanceSnapshot
 from omnigraph.tables.interface import TablePin
-from omnigraph.tables.opening import place_of
+from omnigraph.tables.opening import Place, place_of
 
 
 def fork(adapter: StorageAdapter, base: LanceSnapshot, branch: str) -> LanceSnapshot:
@@ -22,21 +28,34 @@ def fork(adapter: StorageAdapter, base: LanceSnapshot, branch: str) -> LanceSnap
     pin = TablePin(location=base.pin.location, branch=branch, version=base.pin.version)
     place = place_of(adapter, pin.location, branch)
     note("fork")
+    made = fork_dataset(base.dataset, branch, place)
+    return LanceSnapshot(_pin=pin, place=place, dataset=made, made_files=(ref_file(place, branch),))
+
+
+def fork_dataset(dataset: LanceDataset, branch: str, place: Place) -> LanceDataset:
+    """A version on a line of its own, which lies at ``place``; it keeps its number. Not yet synced.
+
+    Raises:
+        StorageError: ``precondition`` when the name is taken.
+    """
     try:
         # A copy: this call takes the dataset for itself, and readers may be using the shared one.
-        made = copy.copy(base.dataset).create_branch(branch, base.pin.version)
+        return copy.copy(dataset).create_branch(branch, dataset.version)
     except LANCE_ERRORS as error:
         # Lance tells who comes second something about cloning.
-        if _exists(base, branch):
+        if _exists(dataset, branch):
             raise _taken(branch, place.uri) from error
         raise as_storage_error(error, "fork", place.uri) from error
-    ref = place.main_key / "_refs" / "branches" / f"{branch}.json"
-    return LanceSnapshot(_pin=pin, place=place, dataset=made, made_files=(ref,))
 
 
-def _exists(base: LanceSnapshot, branch: str) -> bool:
+def ref_file(place: Place, branch: str) -> ObjectKey:
+    """Where Lance says that a line exists."""
+    return place.main_key / "_refs" / "branches" / f"{branch}.json"
+
+
+def _exists(dataset: LanceDataset, branch: str) -> bool:
     try:
-        return branch in base.dataset.branches.list()
+        return branch in dataset.branches.list()
     except LANCE_ERRORS:
         return False
 

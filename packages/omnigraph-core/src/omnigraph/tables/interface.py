@@ -272,11 +272,17 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def stage_replace(
-        self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array
+        self,
+        handle: SnapshotHandle,
+        rows: pa.Table | Sequence[WrittenRows],
+        addresses: pa.Array,
+        *,
+        removed: pa.Array | None = None,
     ) -> StagedHandle:
         """Rows of which the first replace those at these addresses, in this order; the others are new.
 
-        As ``stage_upsert`` for who knows where the rows lie: nothing is searched. Ids are the caller's matter.
+        As ``stage_upsert`` for who knows where the rows lie: nothing is searched. Ids are the caller's matter. The rows
+        at the addresses ``removed`` go in the same step.
 
         Raises:
             InternalError: more addresses than rows, one given twice, or one without a row.

@@ -263,11 +263,16 @@ class LanceTables(TableStorage):
         return merging.stage_upsert(self._adapter, snapshot_of(handle), rows, key=key, session=self._session)
 
     def stage_replace(
-        self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array
+        self,
+        handle: SnapshotHandle,
+        rows: pa.Table | Sequence[WrittenRows],
+        addresses: pa.Array,
+        *,
+        removed: pa.Array | None = None,
     ) -> StagedHandle:
         note("stage_replace")
         self._check_writable()
-        return replacing.stage_replace(snapshot_of(handle), rows, addresses, session=self._session)
+        return replacing.stage_replace(snapshot_of(handle), rows, addresses, removed=removed, session=self._session)
 
     def stage_overwrite(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
         note("stage_overwrite")

@@ -26,6 +26,7 @@ from omnigraph.errors import InternalError, StorageCondition, StorageError
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
+from omnigraph.tables.forking import fork_dataset, ref_file
 from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
 
 FORMAT_VERSION: Final = "2.2"
@@ -251,6 +252,18 @@ class LogTable:
                 raise LogRefusedError(failure) from error
             raise failure from error
         return LogTable(self.adapter, self.place, dataset)
+
+    def fork(self, location: str, branch: str) -> None:
+        """Begin a line of its own with this version, durably, under a name that was never used before.
+
+        Raises:
+            StorageError: it could not be made, or condition ``precondition``: the name is taken.
+        """
+        note("log.fork")
+        place = place_of(self.adapter, location, branch)
+        fork_dataset(self.dataset, branch, place)
+        if place.has_files:
+            self.adapter.make_durable([place.file(manifest_name(self.version)), ref_file(place, branch)])
 
     def sync(self) -> None:
         """Return only when this version survives a loss of power, and the one before it, which may be another's."""

@@ -1,7 +1,7 @@
 """Rows that take the place of others, whose addresses are known: nothing of the table is searched or read for it.
 
     new file    the rows that replace, then those that are new
-    marks       the rows that they replace are marked as deleted, by address
+    marks       the rows that they replace, and others that go, are marked as deleted, by address
     row ids     the rows that replace keep the stable ids of those they replace
 
 Lance's own merge looks for every key in every part that no index covers; one row into a table of a thousand small
@@ -43,20 +43,29 @@ _OFFSETS: Final = np.uint64(0xFFFF_FFFF)
 
 
 def stage_replace(
-    base: LanceSnapshot, rows: pa.Table | Sequence[WrittenRows], addresses: pa.Array, *, session: Session
+    base: LanceSnapshot,
+    rows: pa.Table | Sequence[WrittenRows],
+    addresses: pa.Array,
+    *,
+    removed: pa.Array | None,
+    session: Session,
 ) -> LanceStaged:
     """Rows of which the first take the places of those at the addresses, in this order; the others are new.
+
+    Rows at the addresses ``removed`` go with those that are replaced.
 
     Raises:
         InternalError: there are more addresses than rows, one comes twice, or there is no row at one.
     """
     replaced = distinct_addresses(addresses)
+    gone_too = pa.array([], pa.uint64()) if removed is None else removed
+    leaving = distinct_addresses(pa.concat_arrays([addresses.cast(pa.uint64()), gone_too]))
     fragments = new_fragments(base, rows, session=session)
     if len(replaced) > sum(each.physical_rows for each in fragments):
         raise InternalError(f"{len(replaced)} rows cannot be replaced by fewer.")
     dataset, place = base.dataset, base.place
     with translating("write", place.uri):
-        changed, gone = mark_deleted(dataset, replaced)
+        changed, gone = mark_deleted(dataset, leaving)
         written = _with_row_ids(fragments, _row_ids(dataset, replaced))
     operation = LanceOperation.Update(
         removed_fragment_ids=gone,

@@ -15,7 +15,7 @@ from __future__ import annotations
 import mmap
 import tempfile
 import weakref
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from typing import Final
 
 import pyarrow as pa
@@ -37,19 +37,24 @@ which is what a file should have."""
 class TypeBuffer:
     """Rows of one type, in input order.
 
+    ``base`` says what the files are to lie beside; it is asked when the first one is written, because it may make a
+    line of the table.
+
     Attributes:
         held_bytes: what is in memory.
         minted: how many of the ids were minted here.
         waits_for_ids: rows without an id keep it open, for ``resolve_edge_ids``.
     """
 
-    def __init__(self, target: TypeTable, pin: TablePin, tables: TableStorage, *, waits_for_ids: bool) -> None:
+    def __init__(
+        self, target: TypeTable, base: Callable[[], TablePin], tables: TableStorage, *, waits_for_ids: bool
+    ) -> None:
         self.target = target
         self.waits_for_ids = waits_for_ids
         self.held_bytes = 0
         self.minted = 0
         self.row_count = 0
-        self._pin = pin
+        self._base = base
         self._tables = tables
         self._batches: list[pa.RecordBatch] = []
         self._written: list[WrittenRows] = []
@@ -92,7 +97,7 @@ class TypeBuffer:
             self._waiting.add(self._batches)
         else:
             table = pa.Table.from_batches(self._batches, self.target.schema)
-            self._written.append(self._tables.write_rows(self._pin, table, schema=self.target.schema))
+            self._written.append(self._tables.write_rows(self._base(), table, schema=self.target.schema))
         self._batches, self.held_bytes = [], 0
 
     def _with_ids(self, rows: pa.RecordBatch) -> pa.RecordBatch:

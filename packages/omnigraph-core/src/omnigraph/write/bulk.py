@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow as pa
@@ -28,6 +28,7 @@ from omnigraph.tables.interface import TablePin, TableStorage, WrittenRows
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, WaitingRows, spill_largest
 from omnigraph.write.changeset import NewRows
+from omnigraph.write.forks import Forks
 from omnigraph.write.load import (
     LoadMode,
     LoadRequest,
@@ -40,11 +41,11 @@ from omnigraph.write.load import (
 )
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import read_records
-from omnigraph.write.stage import Incoming
+from omnigraph.write.stage import AttemptFiles, Incoming
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.edge_ids import merge_tuple
 
-RECEIPT_FORMAT: Final = 1
+RECEIPT_FORMAT: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +55,8 @@ class BulkReceipt:
     Attributes:
         load_id: names the load that it belongs to.
         schema_digest: the schema by which the rows were checked.
-        written: the files, in order.
+        pin: the version of the type that the branch showed when the ticket was made.
+        written: the files, in order; they lie below the line of that version, or of a fork of it.
         minted: how many of the rows got their id there.
         staged_at: the manifest version that the ticket knew; a fence since then voids the files.
     """
@@ -62,6 +64,7 @@ class BulkReceipt:
     load_id: str
     schema_digest: str
     type_key: str
+    pin: TablePin
     written: tuple[WrittenRows, ...]
     row_count: int
     minted: int
@@ -83,7 +86,7 @@ class BulkReceipt:
             written = tuple(
                 WrittenRows(**(each | {"fragments": tuple(each["fragments"])})) for each in facts.pop("written")
             )
-            receipt = cls(**facts, written=written)
+            receipt = cls(**facts | {"pin": TablePin(**facts["pin"])}, written=written)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise _no_receipt(str(error)) from error
         if not is_ours:
@@ -104,7 +107,8 @@ class BulkTicket:
 
     Attributes:
         load_id: names the load; in the receipts, and later in the commit.
-        pins: of the types that may be written, by table key.
+        pins: of the types that may be written, by table key: what the branch shows.
+        bases: the versions that rows are written beside, by table key: the same, or forks of them.
     """
 
     uri: str
@@ -113,6 +117,7 @@ class BulkTicket:
     branch: str
     schema: GraphSchema = field(repr=False)
     pins: Mapping[str, TablePin] = field(repr=False)
+    bases: Mapping[str, TablePin] = field(repr=False)
     manifest_version: int
 
     def write(self, type_name: str, rows: Any) -> BulkReceipt:
@@ -151,6 +156,7 @@ class BulkTicket:
             load_id=self.load_id,
             schema_digest=self.schema.digest,
             type_key=buffer.target.key,
+            pin=self.pins[buffer.target.key],
             written=written,
             row_count=buffer.row_count,
             minted=buffer.minted,
@@ -158,26 +164,30 @@ class BulkTicket:
         )
 
     def _buffer(self, target: TypeTable, tables: TableStorage) -> TypeBuffer:
-        pin = self.pins.get(target.key)
-        if pin is None:
+        base = self.bases.get(target.key)
+        if base is None:
             raise NotFoundError(
                 f"This ticket is not for {target.key}.",
                 help=f"It is for: {', '.join(sorted(self.pins))}. Ask for one with g.bulk(types=[...]).",
                 details={"type": target.key},
             )
-        return TypeBuffer(target, pin, tables, waits_for_ids=False)
+        return TypeBuffer(target, lambda: base, tables, waits_for_ids=False)
 
 
 def make_ticket(repository: Repository, types: Sequence[TypeTable], *, branch: str, load_id: str | None) -> BulkTicket:
     """A ticket for these types on the branch as it is now."""
     snapshot = repository.snapshot(repository.newest(branch))
+    pins = {each.key: snapshot.entry(each).pin for each in types}
+    forks = Forks(repository)
     return BulkTicket(
         uri=str(repository.adapter.root),
         options=dict(repository.adapter.options),
         load_id=load_id or new_ulid(),
         branch=branch,
         schema=snapshot.schema,
-        pins={each.key: snapshot.entry(each).pin for each in types},
+        pins=pins,
+        # The processes that write do not know of each other, so that none of them can make what all of them use.
+        bases={key: forks.base_of(snapshot.branch, pin) for key, pin in pins.items()},
         manifest_version=snapshot.state.version,
     )
 
@@ -210,8 +220,13 @@ def publish_receipts(repository: Repository, receipts: Sequence[BulkReceipt | st
         return result_of(request, counts, earlier)
     _refuse_other_schema(kept, schema, log)
     incoming = tuple(_incoming(repository, schema.tables[key], own, request) for key, own in sorted(by_type.items()))
+    files = AttemptFiles(repository)
+    for each in kept:
+        for lines in {rows.branch for rows in each.written}:
+            files.forks.know(each.pin, replace(each.pin, branch=lines))
+    staged_at = min(each.staged_at for each in kept)
     try:
-        published = publish_rows(repository, incoming, schema, request, staged_at=min(each.staged_at for each in kept))
+        published = publish_rows(repository, incoming, schema, request, files, staged_at=staged_at)
     except RepeatedLoadError as again:
         return result_of(request, counts, again.commit)
     return result_of(request, counts, published.commit)

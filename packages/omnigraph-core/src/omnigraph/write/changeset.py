@@ -64,15 +64,25 @@ class TypeChange:
 
     Attributes:
         ids_are_fresh: every id was minted for this write, so none can be taken and none can be there already.
+        removed: of an ``UPSERT``, rows that go beside, ``id`` and of edges ``src`` and ``dst``: all of them are there,
+            and none is among ``rows``. Whoever removes nodes this way is told of edges that would be left.
         addresses: where the committed rows lie that these replace or remove, by row; null, or None for all of them,
-            where that is not known.
+            where that is not known. Beside ``removed``, all are known, and rows beyond the addresses are new.
     """
 
     target: TypeTable
     mode: ChangeMode
     rows: NewRows
     ids_are_fresh: bool = False
+    removed: NewRows | None = None
     addresses: pa.Array | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no row comes, goes or changes."""
+        if self.mode is ChangeMode.REPLACE or self.rows.row_count:
+            return False
+        return self.removed is None or not self.removed.row_count
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

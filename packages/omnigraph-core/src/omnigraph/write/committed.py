@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
 from operator import and_
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,6 +17,8 @@ from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.warm import ADDRESS, ADDRESS_FIELD, WarmColumns
 from omnigraph.tables.interface import SnapshotHandle, TableStorage
+
+RowsOfArrow = TypeVar("RowsOfArrow", pa.Table, pa.RecordBatch)
 
 
 class CommittedRows:
@@ -30,6 +33,10 @@ class CommittedRows:
         self.tables = tables
         self.warm = warm
         self.looked_at: set[str] = set()
+
+    def without(self, removed: Mapping[str, pa.Array]) -> CommittedRows:
+        """The same as if rows of these ids were gone, by table key; tables looked at are noted here."""
+        return _Remaining(self, removed) if removed else self
 
     def row_count(self, target: TypeTable) -> int:
         """How many rows the type has; costs no request."""
@@ -103,3 +110,38 @@ class CommittedRows:
     def _open(self, target: TypeTable) -> SnapshotHandle:
         self.looked_at.add(target.key)
         return self.tables.open_at(self.snapshot.entry(target).pin)
+
+
+class _Remaining(CommittedRows):
+    """Committed rows without some that go. Numbers of rows are upper bounds; none is 0 that has rows."""
+
+    def __init__(self, all_rows: CommittedRows, removed: Mapping[str, pa.Array]) -> None:
+        super().__init__(all_rows.snapshot, all_rows.tables, all_rows.warm)
+        self.looked_at = all_rows.looked_at
+        self._removed = removed
+
+    def read(self, target: TypeTable, columns: Sequence[str]) -> pa.RecordBatchReader:
+        if target.key not in self._removed:
+            return super().read(target, columns)
+        reader = super().read(target, [*dict.fromkeys((*columns, "id"))])
+        schema = pa.schema([reader.schema.field(each) for each in columns])
+        left = (self._left(target, batch).select(list(columns)) for batch in reader)
+        return pa.RecordBatchReader.from_batches(schema, left)
+
+    def lookup(
+        self, target: TypeTable, keys: pa.Array, *, key: str = "id", columns: Sequence[str] | None = None
+    ) -> pa.Table:
+        if columns is None or target.key not in self._removed:
+            return self._left(target, super().lookup(target, keys, key=key, columns=columns))
+        found = super().lookup(target, keys, key=key, columns=[*dict.fromkeys((*columns, "id"))])
+        return self._left(target, found).select(list(columns))
+
+    def lookup_all(self, target: TypeTable, keys: Mapping[str, pa.Array], *, columns: Sequence[str]) -> pa.Table:
+        if target.key not in self._removed:
+            return super().lookup_all(target, keys, columns=columns)
+        found = super().lookup_all(target, keys, columns=[*dict.fromkeys((*columns, "id"))])
+        return self._left(target, found).select(list(columns))
+
+    def _left(self, target: TypeTable, rows: RowsOfArrow) -> RowsOfArrow:
+        removed = self._removed.get(target.key)
+        return rows if removed is None else rows.filter(pc.invert(pc.is_in(rows["id"], value_set=removed)))

@@ -15,6 +15,7 @@ from typing import Any
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled
 from omnigraph.failpoints import reach
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.declared_indexes import VECTOR, declared_indexes
 from omnigraph.history.log import ManifestLog
@@ -23,8 +24,9 @@ from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
 from omnigraph.history.warm import KnownStep
-from omnigraph.tables.interface import IndexSpec, SnapshotHandle
+from omnigraph.tables.interface import IndexSpec, SnapshotHandle, TablePin
 from omnigraph.write.attempts import WriteRequest, run_write
+from omnigraph.write.forks import Forks
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, TableEffect, WriterKind
 from omnigraph.write.publish import Published
 
@@ -89,10 +91,11 @@ class _NothingToDoError(Exception):
 
 @dataclass(slots=True)
 class _Work:
-    """What one preparation found, for the report."""
+    """What one preparation found, for the report, and the lines that were made for it."""
 
     built: list[BuiltIndex]
     pending: list[PendingIndex]
+    forks: Forks
 
 
 def ensure_indices(repository: Repository, branch: str, *, actor: str | None = None) -> IndexReport:
@@ -105,11 +108,13 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
         OutcomeUnknownError, StorageError: as ``publish``.
     """
     intent = CommitIntent(id=new_ulid(), kind=CommitKind.MAINTENANCE, actor=actor, created_at=datetime.now(UTC))
-    work = _Work([], [])
+    work = _Work([], [], Forks(repository))
     effects: tuple[TableEffect, ...] = ()
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         nonlocal effects
+        if is_void:
+            work.forks.forget()
         work.built, work.pending = [], []
         effects = tuple(_effects(repository, snapshot, work))
         if not effects:
@@ -148,14 +153,22 @@ def _effects(repository: Repository, snapshot: Snapshot, work: _Work) -> list[Ta
     for _, target in sorted(snapshot.schema.tables.items()):
         check_cancelled()
         entry = snapshot.entry(target)
-        if entry.row_count == 0:
+        if entry.row_count == 0 or _is_of_main(entry.pin, snapshot.branch):
             continue
         handle = repository.tables.open_at(entry.pin)
         specs = _missing(repository, target, handle, entry.row_count, work)
-        staged = repository.tables.stage_indexes(handle, specs) if specs else None
+        if not specs:
+            continue
+        base = work.forks.base_of(snapshot.branch, entry.pin)
+        staged = repository.tables.stage_indexes(repository.tables.open_at(base), specs)
         if staged is not None:
-            effects.append(TableEffect(target=target, pin=entry.pin, staged=(staged,)))
+            effects.append(TableEffect(target=target, pin=entry.pin, base=base, staged=(staged,)))
     return effects
+
+
+def _is_of_main(pin: TablePin, branch: BranchRef) -> bool:
+    """Whether a branch shows a type as main has it: then main's own indexes serve it."""
+    return pin.branch is None and not branch.owns(pin)
 
 
 def _missing(

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 from omnigraph import failpoints
@@ -31,6 +32,7 @@ from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
+from omnigraph.write.forks import Forks
 from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
@@ -92,12 +94,16 @@ class LoadResult:
     """What a load did.
 
     Attributes:
+        base_branch: what the branch was to be made from if it was missing; None when nothing was said.
+        branch_created: whether it was.
         nodes: records of the input by node type, in order of names.
         edges: the same by edge type.
         commit: the one commit that made them visible.
     """
 
     branch: str
+    base_branch: str | None
+    branch_created: bool
     mode: str
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
@@ -107,6 +113,8 @@ class LoadResult:
     def to_dict(self) -> dict[str, Any]:
         return {
             "branch": self.branch,
+            "base_branch": self.base_branch,
+            "branch_created": self.branch_created,
             "mode": self.mode,
             "nodes": dict(self.nodes),
             "edges": dict(self.edges),
@@ -120,6 +128,8 @@ class LoadRequest:
     """What a caller asks for beside the data.
 
     Attributes:
+        base_branch: what the branch was to be made from if it was missing.
+        branch_created: whether it was made for this load.
         load_id: a name of the caller's; a second load of the same name on the branch does nothing and gives the first
             one's commit, with no counts.
         spill_bytes: how much is held in memory, all types together.
@@ -127,6 +137,8 @@ class LoadRequest:
 
     mode: LoadMode
     branch: str = "main"
+    base_branch: str | None = None
+    branch_created: bool = False
     actor: str | None = None
     load_id: str | None = None
     progress: Callable[[LoadProgress], None] | None = None
@@ -172,9 +184,10 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     if repeated is not None:
         return result_of(request, {}, repeated)
     snapshot = repository.snapshot(log)
-    incoming = _read(repository, data, snapshot, request)
+    files = AttemptFiles(repository)
+    incoming = _read(repository, data, snapshot, request, files.forks)
     try:
-        published = publish_rows(repository, incoming, snapshot.schema, request, staged_at=log.version)
+        published = publish_rows(repository, incoming, snapshot.schema, request, files, staged_at=log.version)
     except RepeatedLoadError as again:
         return result_of(request, {}, again.commit)
     counts = {each.target: each.rows.row_count for each in incoming}
@@ -186,13 +199,14 @@ def publish_rows(
     incoming: tuple[Incoming, ...],
     schema: GraphSchema,
     request: LoadRequest,
+    files: AttemptFiles,
     *,
     staged_at: int,
 ) -> Published:
     """Judge rows, stage them and publish them as one commit.
 
-    ``schema`` is the one that they were read by, and ``staged_at`` a manifest version from before the first file was
-    written and before a load of the same name was looked for.
+    ``schema`` is the one that they were read by, ``files`` what was written on the way, and ``staged_at`` a manifest
+    version from before the first file was written and before a load of the same name was looked for.
 
     Raises:
         RepeatedLoadError: a load of the same name landed since then.
@@ -205,7 +219,6 @@ def publish_rows(
         properties={} if request.load_id is None else {LOAD_ID: request.load_id},
     )
     total = sum(each.rows.row_count for each in incoming)
-    files = AttemptFiles()
     last: list[StagedChanges] = []
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
@@ -243,17 +256,19 @@ def publish_rows(
 
 
 def find_load(repository: Repository, request: LoadRequest) -> Commit | None:
-    """The commit of an earlier load of the same name, if there is one."""
+    """The commit of an earlier load of the same name, if there is one; a load that was merged counts."""
     if request.load_id is None:
         return None
-    commits = repository.newest(request.branch).commits()
+    commits = repository.newest(request.branch).lineage().values()
     return next((each for each in commits if each.properties.get(LOAD_ID) == request.load_id), None)
 
 
 def _refuse_repetition(log: ManifestLog, request: LoadRequest, *, since: int) -> None:
     if request.load_id is None:
         return
-    for commit in log.commits_since(since):
+    between = log.commits_since(since)
+    is_merged = any(each.kind is CommitKind.MERGE for each in between)
+    for commit in log.lineage().values() if is_merged else between:
         if commit.properties.get(LOAD_ID) == request.load_id:
             raise RepeatedLoadError(commit)
 
@@ -264,6 +279,8 @@ def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[An
     edges = {target.name: count for target, count in counts.items() if target.kind == "edge"}
     return LoadResult(
         branch=request.branch,
+        base_branch=request.base_branch,
+        branch_created=request.branch_created,
         mode=str(request.mode),
         nodes=dict(sorted(nodes.items())),
         edges=dict(sorted(edges.items())),
@@ -272,7 +289,9 @@ def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[An
     )
 
 
-def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: LoadRequest) -> tuple[Incoming, ...]:
+def _read(
+    repository: Repository, data: LoadInput, snapshot: Snapshot, request: LoadRequest, forks: Forks
+) -> tuple[Incoming, ...]:
     """Every record of the input, by type, with the vectors that records leave out.
 
     Raises:
@@ -288,7 +307,7 @@ def _read(repository: Repository, data: LoadInput, snapshot: Snapshot, request: 
         if buffer is None:
             buffer = buffers[typed.target.key] = TypeBuffer(
                 typed.target,
-                snapshot.entry(typed.target).pin,
+                partial(forks.base_of, snapshot.branch, snapshot.entry(typed.target).pin),
                 repository.tables,
                 waits_for_ids=request.mode is LoadMode.MERGE and merge_tuple(typed.target) is not None,
             )

@@ -153,9 +153,10 @@ class _Call:
     _bound: BoundMutation | None = None
     _outcome: Outcome | None = None
     _staged: StagedChanges | None = None
-    _files: AttemptFiles = field(default_factory=AttemptFiles)
+    _files: AttemptFiles = field(init=False)
 
     def __post_init__(self) -> None:
+        self._files = AttemptFiles(self.repository)
         self.intent = CommitIntent(
             id=new_ulid(), kind=CommitKind.DATA, actor=self.request.actor, created_at=datetime.now(UTC)
         )

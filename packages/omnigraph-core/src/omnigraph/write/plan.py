@@ -10,7 +10,7 @@ commit by ids that were chosen before anything happened.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -35,6 +35,7 @@ class WriterKind(StrEnum):
     MUTATION = "mutation"
     ENSURE_INDICES = "ensure_indices"
     FOLD = "fold"
+    BRANCH_MERGE = "branch_merge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,14 +88,55 @@ class PlannedTable:
 
     Attributes:
         identity: stable table id and incarnation.
-        pin: the version that it is built on.
-        transaction_id: by which the version is known that will be its exact child.
+        pin: the version that the branch shows.
+        fork: the line that was made of it for this write; None where the branch has its own.
+        transaction_id: by which the version is known that will be the exact child of ``base``.
     """
 
     key: str
     identity: tuple[int, int]
     pin: TablePin
+    fork: str | None = None
     transaction_id: str
+
+    @property
+    def base(self) -> TablePin:
+        """The version that it is built on: the pin, or the same rows on the fork."""
+        return self.pin if self.fork is None else replace(self.pin, branch=self.fork)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdoptedTable:
+    """A type of which the branch is to show a version of another branch as it is, without one of its own.
+
+    Attributes:
+        identity: stable table id and incarnation.
+        pin: the version that the branch shows.
+        to: the version that it is to show.
+        row_count: of that version; ``version_metadata`` is what its own branch recorded of it.
+    """
+
+    key: str
+    identity: tuple[int, int]
+    pin: TablePin
+    to: TablePin
+    row_count: int
+    version_metadata: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedHead:
+    """What a merge takes in: a branch at one commit.
+
+    Attributes:
+        branch: as it was when it was looked at; it may go on, or go, meanwhile.
+        base_id: the common ancestor that the merge went by.
+    """
+
+    branch: BranchRef
+    commit_id: str
+    manifest_version: int
+    base_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,6 +161,8 @@ class AnnouncedPlan:
         graph: the id of the graph, the same as long as it lives.
         base_version: the version of the manifest that it was built on.
         tables: in the order of table keys; a plan without any still publishes its commit.
+        adopted: the same; types in ``tables`` are not among them.
+        merged: what a merge takes in; None for all other writes.
     """
 
     operation_id: str
@@ -130,6 +174,8 @@ class AnnouncedPlan:
     intent: CommitIntent
     read_set: ReadSet
     tables: tuple[PlannedTable, ...]
+    adopted: tuple[AdoptedTable, ...] = ()
+    merged: MergedHead | None = None
 
     @property
     def moved_pins(self) -> dict[str, TablePin]:
@@ -139,10 +185,16 @@ class AnnouncedPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableEffect:
-    """What happens to one table: staged writes that become one exact child of its pin."""
+    """What happens to one table: staged writes that become one exact child of its base.
+
+    Attributes:
+        pin: the version that the branch shows.
+        base: the version that the writes are staged on: the pin, or a fork of it; see ``forks``.
+    """
 
     target: TypeTable
     pin: TablePin
+    base: TablePin
     staged: tuple[StagedHandle, ...]
 
     @property
@@ -152,6 +204,7 @@ class TableEffect:
             key=self.target.key,
             identity=self.target.identity,
             pin=self.pin,
+            fork=None if self.base == self.pin else self.base.branch,
             transaction_id=self.staged[-1].transaction_id,
         )
 
@@ -164,6 +217,7 @@ class PublishPlan:
         operation_id: a ULID, the name of the sidecar.
         base: the log that the plan was built on.
         effects: in the order of table keys; a plan without any still publishes its commit.
+        adopted: as in ``AnnouncedPlan``, and so is ``merged``.
     """
 
     operation_id: str
@@ -172,6 +226,8 @@ class PublishPlan:
     base: ManifestLog
     read_set: ReadSet
     effects: tuple[TableEffect, ...]
+    adopted: tuple[AdoptedTable, ...] = ()
+    merged: MergedHead | None = None
 
     def __post_init__(self) -> None:
         """Refuse a plan that could take back what others did: it must rely on all that it changes, as its base has it.
@@ -179,10 +235,12 @@ class PublishPlan:
         Raises:
             InternalError: it does not.
         """
-        keys = [each.target.key for each in self.effects]
+        pins = [(each.target.key, each.pin) for each in self.effects]
+        pins += [(each.key, each.pin) for each in self.adopted]
+        keys = [key for key, _ in pins]
         if len(set(keys)) != len(keys):
             raise InternalError(f"A plan changes a table twice: {', '.join(keys)}.")
-        loose = [each.target.key for each in self.effects if self.read_set.pins.get(each.target.key) != each.pin]
+        loose = [key for key, pin in pins if self.read_set.pins.get(key) != pin]
         if loose:
             raise InternalError(f"A plan changes tables that are not in its read set: {', '.join(loose)}.")
         moved = self.read_set.moved_in(self.base.state)
@@ -201,4 +259,6 @@ class PublishPlan:
             intent=self.intent,
             read_set=self.read_set,
             tables=tuple(each.planned for each in self.effects),
+            adopted=self.adopted,
+            merged=self.merged,
         )

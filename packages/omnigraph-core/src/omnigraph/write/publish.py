@@ -27,11 +27,19 @@ from typing import Final, TypeAlias
 
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled, uncancellable
-from omnigraph.errors import BranchReplacedError, FormatError, OmnigraphError, OutcomeUnknownError, StorageError
+from omnigraph.errors import (
+    BranchReplacedError,
+    FormatError,
+    NotFoundError,
+    OmnigraphError,
+    OutcomeUnknownError,
+    StorageError,
+)
 from omnigraph.failpoints import reach
-from omnigraph.history.branches import resolve_branch
+from omnigraph.history.branches import BranchRef, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
+from omnigraph.history.merged_history import commits_to_bring
 from omnigraph.history.repository import Repository
 from omnigraph.history.rows import ManifestRow
 from omnigraph.history.state import pin_row
@@ -115,6 +123,7 @@ def publish_announced(
     if landed is None:
         check_read_set(repository, plan, log)
         landed = _swap(repository, plan, log, committed, deadline)
+    _check_branch(repository, plan)
     repository.remember(landed.log)
     return landed
 
@@ -141,8 +150,13 @@ class _Publish:
                 self._announce()
             published = self._carry_out(log, synced)
             self.has_moved = False
+            _check_branch(self.repository, self.announced)
             self.repository.remember(published.log)
             reach(failpoints.PUBLISH_ACKNOWLEDGED)
+        except (BranchReplacedError, NotFoundError):
+            # What was published was published on a line that no branch has any more.
+            delete_sidecar(self.repository.adapter, self.plan.operation_id)
+            raise
         except (OmnigraphError, ReadSetMovedError):
             raise
         except BaseException:
@@ -171,7 +185,7 @@ class _Publish:
             reach(failpoints.PUBLISH_SIDECAR_WRITTEN)
             expected = self._expected_rows(log)
             # Mostly the tables become what they are expected to, and then this is what the manifest becomes.
-            with Errand(lambda: _staged(self.announced, log, expected)) as ahead:
+            with Errand(lambda: self._staged_ahead(log, expected)) as ahead:
                 committed = self._commit_tables()
             reach(failpoints.PUBLISH_TABLES_DURABLE)
             return _swap(self.repository, self.announced, log, committed, self.deadline, ahead)
@@ -195,19 +209,23 @@ class _Publish:
 
     def _expected_rows(self, log: ManifestLog) -> Sequence[ManifestRow] | None:
         tables = self.repository.tables
-        expected = [tables.expected(tables.open_at(each.pin), each.staged) for each in self.plan.effects]
+        expected = [tables.expected(tables.open_at(each.base), each.staged) for each in self.plan.effects]
         known = [each for each in expected if each is not None]
         if len(known) < len(expected):
             return None
         return _pin_rows(self.announced, [(each.pin, each.state) for each in known], log)
 
+    def _staged_ahead(self, log: ManifestLog, rows: Sequence[ManifestRow] | None) -> _StagedRows | None:
+        """The next version with rows that are expected; None where there is nothing to expect."""
+        return None if rows is None else (rows, _stage(self.repository, self.announced, log, rows))
+
     def _commit_tables(self) -> list[SnapshotHandle]:
         tables, committed = self.repository.tables, []
         for effect in self.plan.effects:
-            base = tables.open_at(effect.pin)
+            base = tables.open_at(effect.base)
             self.has_moved = True
             made = tables.commit_exact(base, effect.staged, commit_id=self.plan.intent.id)
-            if made.pin.version != effect.pin.version + 1:
+            if made.pin.version != effect.base.version + 1:
                 # Somebody else committed to this table and has not published it, or never will.
                 self.repository.rivals.meet(self.plan.read_set.incarnation)
             committed.append(made)
@@ -230,7 +248,7 @@ def _swap(
         staged = None if ahead is None else _usable(ahead, rows)
         ahead = None
         try:
-            return _swap_once(repository, plan, log, staged or log.stage(_commit(plan, log), rows))
+            return _swap_once(repository, plan, log, staged or _stage(repository, plan, log, rows))
         except LogConflictError:
             repository.rivals.meet(plan.read_set.incarnation)
             log, landed = _look(repository, plan)
@@ -243,15 +261,24 @@ def _swap(
 def _pin_rows(
     plan: AnnouncedPlan, states: Sequence[tuple[TablePin, TableState]], log: ManifestLog
 ) -> list[ManifestRow]:
-    return [
-        pin_row(each.key, each.identity, pin, state, log.version + 1)
+    seq = log.version + 1
+    rows = [
+        pin_row(each.key, each.identity, pin, state, seq)
         for each, (pin, state) in zip(plan.tables, states, strict=True)
     ]
+    for taken in plan.adopted:
+        state = TableState(row_count=taken.row_count, version_metadata=taken.version_metadata)
+        rows.append(pin_row(taken.key, taken.identity, taken.to, state, seq))
+    return rows
 
 
-def _staged(plan: AnnouncedPlan, log: ManifestLog, rows: Sequence[ManifestRow] | None) -> _StagedRows | None:
-    """The next version with rows that are expected; None where there is nothing to expect."""
-    return None if rows is None else (rows, log.stage(_commit(plan, log), rows))
+def _stage(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, rows: Sequence[ManifestRow]) -> StagedVersion:
+    """The next version of a log, with the commit of a plan; of a merge, with the history that it takes in."""
+    merged: Sequence[Commit] = ()
+    if plan.merged is not None:
+        source = repository.at_version(plan.merged.branch, plan.merged.manifest_version)
+        merged = commits_to_bring(source, log, base_id=plan.merged.base_id)
+    return log.stage(_commit(plan, log), rows, merged=merged)
 
 
 def _usable(ahead: Errand[_StagedRows | None], rows: Sequence[ManifestRow]) -> StagedVersion | None:
@@ -315,17 +342,30 @@ def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Pub
 
 def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog:
     """The newest log of the branch that the plan is for; a branch made anew under its name is not that branch."""
+    return repository.remember(open_manifest(repository.logs, _check_branch(repository, plan)))
+
+
+def _check_branch(repository: Repository, plan: AnnouncedPlan) -> BranchRef:
+    """The branch that a plan is for, if it is still there; for main that costs nothing.
+
+    Asked after a swap too: who deletes a branch does not wait for writers, so the swap may be on a line of nobody's.
+
+    Raises:
+        BranchReplacedError, NotFoundError: it is not.
+    """
     branch = resolve_branch(repository.adapter, plan.branch.name)
     if branch.incarnation != plan.read_set.incarnation:
         raise BranchReplacedError(branch=branch.name, expected=plan.read_set.incarnation, actual=branch.incarnation)
-    return repository.remember(open_manifest(repository.logs, branch))
+    return branch
 
 
 def _commit(plan: AnnouncedPlan, log: ManifestLog) -> Commit:
     return Commit(
         id=plan.intent.id,
         parent_id=log.state.head.id,
+        merged_parent_id=None if plan.merged is None else plan.merged.commit_id,
         branch=log.branch.name,
+        line=log.branch.physical,
         manifest_version=log.version + 1,
         kind=plan.intent.kind,
         actor=plan.intent.actor,

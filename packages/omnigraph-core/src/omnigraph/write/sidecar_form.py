@@ -13,10 +13,19 @@ from omnigraph.history.commits import CommitKind, from_micros, to_micros
 from omnigraph.history.rows import table_location
 from omnigraph.history.whereabouts import Whereabouts
 from omnigraph.tables.interface import TablePin
-from omnigraph.write.plan import AnnouncedPlan, CommitIntent, PlannedTable, ReadSet, Writer, WriterKind
+from omnigraph.write.plan import (
+    AdoptedTable,
+    AnnouncedPlan,
+    CommitIntent,
+    MergedHead,
+    PlannedTable,
+    ReadSet,
+    Writer,
+    WriterKind,
+)
 
-SIDECAR_VERSION: Final = 1
-"""Of the form. A release reads its own and refuses later ones."""
+SIDECAR_VERSION: Final = 2
+"""Of the form. A release reads its own and refuses others."""
 
 _ULID: Final = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}\Z")
 _MAX_NUMBER: Final = 2**63 - 1
@@ -39,11 +48,7 @@ def spell_sidecar(plan: AnnouncedPlan) -> bytes:
         "graph": plan.graph,
         "writer_kind": str(plan.kind),
         "writer": {"id": plan.writer.id, **plan.writer.process.to_dict()},
-        "branch": {
-            "name": plan.branch.name,
-            "physical": plan.branch.physical,
-            "incarnation": plan.branch.incarnation,
-        },
+        "branch": _branch_facts(plan.branch),
         "base_manifest_version": plan.base_version,
         "commit": {
             "id": plan.intent.id,
@@ -64,10 +69,24 @@ def spell_sidecar(plan: AnnouncedPlan) -> bytes:
                 "stable_table_id": each.identity[0],
                 "table_incarnation_id": each.identity[1],
                 **_pin_facts(each.pin),
+                "fork": each.fork,
                 "transaction_id": each.transaction_id,
             }
             for each in plan.tables
         ],
+        "adopted": [
+            {
+                "table_key": each.key,
+                "stable_table_id": each.identity[0],
+                "table_incarnation_id": each.identity[1],
+                **_pin_facts(each.pin),
+                "to": _pin_facts(each.to),
+                "row_count": each.row_count,
+                "version_metadata": each.version_metadata,
+            }
+            for each in plan.adopted
+        ],
+        "merged": None if plan.merged is None else _merged_facts(plan.merged),
     }
     return json.dumps(facts, ensure_ascii=False, separators=(",", ":")).encode()
 
@@ -100,6 +119,8 @@ def parse_sidecar(data: bytes, operation_id: str) -> AnnouncedPlan:
         intent=_intent(facts.inner("commit")),
         read_set=_read_set(facts.inner("read_set")),
         tables=tuple(_table(each) for each in facts.each("tables")),
+        adopted=tuple(_adopted(each) for each in facts.each("adopted")),
+        merged=None if facts.is_null("merged") else _merged(facts.inner("merged")),
     )
     _check(plan)
     return plan
@@ -113,11 +134,58 @@ def _check(plan: AnnouncedPlan) -> None:
         raise SidecarFormError("two of its tables have one transaction")
     if plan.read_set.incarnation != plan.branch.incarnation:
         raise SidecarFormError("it relies on another branch than it writes to")
+    adopted = [each.key for each in plan.adopted]
+    if adopted != sorted(set(adopted) - set(keys)):
+        raise SidecarFormError("what it adopts is not in order, or is changed too")
+    every: list[PlannedTable | AdoptedTable] = [*plan.tables, *plan.adopted]
+    for table in every:
+        if table.pin.location != table_location(table.key.partition(":")[0], table.identity):
+            raise SidecarFormError(f"{table.key} does not lie at {table.pin.location}")
+        if plan.read_set.pins.get(table.key) != table.pin:
+            raise SidecarFormError(f"it changes {table.key} without relying on it")
+    for taken in plan.adopted:
+        if taken.to.location != taken.pin.location:
+            raise SidecarFormError(f"{taken.key} does not lie at {taken.to.location}")
     for each in plan.tables:
-        if each.pin.location != table_location(each.key.partition(":")[0], each.identity):
-            raise SidecarFormError(f"{each.key} does not lie at {each.pin.location}")
-        if plan.read_set.pins.get(each.key) != each.pin:
-            raise SidecarFormError(f"it changes {each.key} without relying on it")
+        if not plan.branch.owns(each.base):
+            raise SidecarFormError(f"it changes {each.key} on a line of another branch")
+
+
+def _branch_facts(branch: BranchRef) -> dict[str, Any]:
+    return {"name": branch.name, "physical": branch.physical, "incarnation": branch.incarnation}
+
+
+def _merged_facts(merged: MergedHead) -> dict[str, Any]:
+    return {
+        "branch": _branch_facts(merged.branch),
+        "commit_id": merged.commit_id,
+        "manifest_version": merged.manifest_version,
+        "base_id": merged.base_id,
+    }
+
+
+def _merged(facts: _Facts) -> MergedHead:
+    return MergedHead(
+        branch=_branch(facts.inner("branch")),
+        commit_id=facts.ulid("commit_id"),
+        manifest_version=facts.number("manifest_version", least=1),
+        base_id=facts.ulid("base_id"),
+    )
+
+
+def _adopted(facts: _Facts) -> AdoptedTable:
+    return AdoptedTable(
+        key=facts.text("table_key"),
+        identity=_identity(facts),
+        pin=_pin(facts),
+        to=_pin(facts.inner("to")),
+        row_count=facts.number("row_count"),
+        version_metadata=facts.text("version_metadata"),
+    )
+
+
+def _identity(facts: _Facts) -> tuple[int, int]:
+    return facts.number("stable_table_id"), facts.number("table_incarnation_id")
 
 
 def _pin_facts(pin: TablePin) -> dict[str, Any]:
@@ -176,8 +244,9 @@ def _table(facts: _Facts) -> PlannedTable:
         raise SidecarFormError(f"{transaction_id!r} is no transaction") from error
     return PlannedTable(
         key=facts.text("table_key"),
-        identity=(facts.number("stable_table_id"), facts.number("table_incarnation_id")),
+        identity=_identity(facts),
         pin=_pin(facts),
+        fork=facts.text_or_none("fork"),
         transaction_id=transaction_id,
     )
 
@@ -198,8 +267,12 @@ class _Facts:
             raise self._wrong(name, "text")
         return value
 
+    def is_null(self, name: str) -> bool:
+        """Whether a member is there and says nothing."""
+        return name in self._raw and self._raw[name] is None
+
     def text_or_none(self, name: str) -> str | None:
-        return None if name in self._raw and self._raw[name] is None else self.text(name)
+        return None if self.is_null(name) else self.text(name)
 
     def ulid(self, name: str) -> str:
         value = self._raw.get(name)
@@ -220,7 +293,7 @@ class _Facts:
         return value
 
     def number_or_none(self, name: str) -> int | None:
-        return None if name in self._raw and self._raw[name] is None else self.number(name)
+        return None if self.is_null(name) else self.number(name)
 
     def inner(self, name: str) -> _Facts:
         value = self._raw.get(name)

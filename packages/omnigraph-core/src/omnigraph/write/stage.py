@@ -3,7 +3,7 @@
     few rows that replace others     by the addresses of those; nothing of the table is searched
     many rows that may replace       by Lance's merge
     rows that are new                appended; their files are written once, however often a write is prepared
-    rows that go                     marked by address
+    rows that go                     marked by address; in the same step as those that replace, where that is by address
 
 ``prepare_changes`` does for rows that a load brings all that leads there: ids, judgement, staging.
 """
@@ -23,10 +23,11 @@ from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.state import GraphState
 from omnigraph.history.warm import KnownStep
-from omnigraph.tables.interface import SnapshotHandle, StagedHandle, TablePin, WrittenRows
+from omnigraph.tables.interface import SnapshotHandle, StagedHandle, TablePin, TableStorage, WrittenRows
 from omnigraph.write.buffers import fill_ids, refuse_lost_files
 from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
 from omnigraph.write.committed import CommittedRows
+from omnigraph.write.forks import Forks, on_line
 from omnigraph.write.plan import TableEffect
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation import validate_changes
@@ -40,9 +41,14 @@ _COMPARED_ROWS: Final = 1_000
 
 
 class AttemptFiles:
-    """Files that the attempts of one write wrote: rows that are the same in the next attempt are not written again."""
+    """Files that the attempts of one write wrote: rows that are the same in the next attempt are not written again.
 
-    def __init__(self) -> None:
+    Attributes:
+        forks: the lines that it made for itself.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self.forks = Forks(repository)
         self._written: dict[TablePin, tuple[pa.Table, WrittenRows]] = {}
 
     def rows(self, repository: Repository, pin: TablePin, target: TypeTable, rows: pa.Table) -> tuple[WrittenRows, ...]:
@@ -59,6 +65,7 @@ class AttemptFiles:
 
     def forget(self) -> None:
         """Nothing that was written may be counted on."""
+        self.forks.forget()
         self._written.clear()
 
 
@@ -139,10 +146,13 @@ def stage_changes(
     for change in changes.changes:
         check_cancelled()
         target, pin = change.target, committed.snapshot.entry(change.target).pin
-        staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(pin)).run()
-        if staged is None:
+        if change.is_empty:
             continue
-        effects.append(TableEffect(target=target, pin=pin, staged=(staged,)))
+        base = files.forks.base_of(committed.snapshot.branch, pin)
+        staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(base)).run()
+        if not staged:
+            continue
+        effects.append(TableEffect(target=target, pin=pin, base=base, staged=staged))
         if step is not None:
             steps[target.key] = step
     keys = committed.looked_at | {effect.target.key for effect in effects}
@@ -159,61 +169,85 @@ class _Stage:
     change: TypeChange
     handle: SnapshotHandle
 
-    def run(self) -> tuple[StagedHandle | None, KnownStep | None]:
+    def run(self) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
         """What was staged, and what is known of the version that it makes."""
         change, tables = self.change, self.repository.tables
         if change.mode is ChangeMode.REMOVE:
             return self._remove()
         if change.mode is ChangeMode.REPLACE:
-            return tables.stage_overwrite(self.handle, self._written(change.rows.table)), None
-        if change.rows.row_count == 0:
-            return None, None
+            return (tables.stage_overwrite(self.handle, self._written(change.rows.table)),), None
         is_upsert = change.mode is ChangeMode.UPSERT and not change.ids_are_fresh
         if not is_upsert or not self.committed.row_count(change.target):
             return self._append(change.rows.table)
         if change.rows.table is None or (change.addresses is None and change.rows.row_count > MAX_LOCATED):
-            many = change.rows.table
-            if many is None:
-                many = change.rows.read(tables, change.target.schema.names)
-            return tables.stage_upsert(self.handle, many), None
+            return self._merge(), None
         return self._replace(change.rows.table)
 
-    def _remove(self) -> tuple[StagedHandle | None, KnownStep | None]:
+    def _merge(self) -> tuple[StagedHandle, ...]:
+        """Many rows by Lance's own merge, and then those that go."""
+        change, tables = self.change, self.repository.tables
+        staged = tables.stage_upsert(self.handle, change.rows.read(tables, change.target.schema.names))
+        if change.removed is None or not change.removed.row_count:
+            return (staged,)
+        gone = tables.stage_delete_keys(self.handle, _ids(change.removed, tables))
+        return (staged,) if gone is None else (staged, gone)
+
+    def _remove(self) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
         table, addresses = self.change.rows.table, self.change.addresses
         if addresses is None:
             addresses = self.committed.locate(self.change.target, _column(table, "id"))
-        staged = self.repository.tables.stage_delete_at(self.handle, addresses)
-        return staged, KnownStep(added=self.change.target.schema.empty_table(), removed=addresses)
+        return self._removed_at(addresses)
 
-    def _replace(self, rows: pa.Table) -> tuple[StagedHandle, KnownStep | None]:
-        places = self._places(rows)
-        if places.null_count == len(places):
+    def _removed_at(self, addresses: pa.Array) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
+        staged = self.repository.tables.stage_delete_at(self.handle, addresses)
+        step = KnownStep(added=self.change.target.schema.empty_table(), removed=addresses)
+        return () if staged is None else (staged,), step
+
+    def _replace(self, rows: pa.Table) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
+        places, removed = self._places(rows), self._removed_places()
+        if not rows.num_rows:
+            return self._removed_at(removed)
+        if places.null_count == len(places) and not len(removed):
             return self._append(rows)
         if places.null_count:
             # Those that replace come first.
             order = np.argsort(places.is_null().to_numpy(zero_copy_only=False), kind="stable")
             rows, places = rows.take(pa.array(order)), places.drop_null()
-        staged = self.repository.tables.stage_replace(self.handle, self._written(rows), places)
-        return staged, KnownStep(added=rows, removed=places)
+        staged = self.repository.tables.stage_replace(self.handle, self._written(rows), places, removed=removed)
+        return (staged,), KnownStep(added=rows, removed=pa.concat_arrays([places, removed]))
+
+    def _removed_places(self) -> pa.Array:
+        """Where the rows lie that go beside those that are written."""
+        removed = self.change.removed
+        if removed is None or not removed.row_count:
+            return pa.array([], pa.uint64())
+        return self.committed.locate(self.change.target, _ids(removed, self.repository.tables))
 
     def _places(self, rows: pa.Table) -> pa.Array:
         """Where the rows lie that these replace; null for rows that are new."""
         ids, known = _column(rows, "id"), self.change.addresses
         if known is None:
             return self.committed.locate(self.change.target, ids)
+        if self.change.removed is not None:
+            # Whoever removes rows beside others knows of all of them.
+            return known
         unknown = known.is_null()
         if not known.null_count:
             return known
         return pc.replace_with_mask(known, unknown, self.committed.locate(self.change.target, ids.filter(unknown)))
 
-    def _append(self, rows: pa.Table | None) -> tuple[StagedHandle, KnownStep | None]:
+    def _append(self, rows: pa.Table | None) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
         staged = self.repository.tables.stage_append(self.handle, self._written(rows))
-        return staged, None if rows is None else KnownStep(added=rows, removed=pa.array([], pa.uint64()))
+        return (staged,), None if rows is None else KnownStep(added=rows, removed=pa.array([], pa.uint64()))
 
     def _written(self, rows: pa.Table | None) -> tuple[WrittenRows, ...]:
         if rows is None:
-            return self.change.rows.written
+            return on_line(self.repository.tables, self.change.rows.written, self.handle.pin)
         return self.files.rows(self.repository, self.handle.pin, self.change.target, rows)
+
+
+def _ids(rows: NewRows, tables: TableStorage) -> pa.Array:
+    return rows.read(tables, ["id"]).read_all()["id"].combine_chunks()
 
 
 def _column(rows: pa.Table | None, name: str) -> pa.Array:

@@ -156,6 +156,9 @@ def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | N
         if target is None:
             raise NotFoundError(f"There is no type {key}.", details={"type": key})
         pin = snapshot.entry(target).pin
+        if not snapshot.branch.owns(pin):
+            # A merge made the branch show another one's line meanwhile, whose owner folds it.
+            raise _NothingToFoldError
         handle = repository.tables.open_at(pin)
         specs = _existing(repository, handle, declared_indexes(target))
         staged: tuple[StagedHandle, ...] = ()
@@ -177,7 +180,7 @@ def fold_type(repository: Repository, branch: str, key: str) -> tuple[Commit | N
             intent=intent,
             base=log,
             read_set=ReadSet(pins={key: pin}, schema_digest=snapshot.schema.digest, incarnation=log.branch.incarnation),
-            effects=(TableEffect(target=target, pin=pin, staged=staged),),
+            effects=(TableEffect(target=target, pin=pin, base=pin, staged=staged),),
         )
 
     request = WriteRequest(branch=branch, types=frozenset({key}), deadline=Deadline(seconds=FOLD_SECONDS))

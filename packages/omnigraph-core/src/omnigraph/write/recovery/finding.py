@@ -67,11 +67,14 @@ def look_into(repository: Repository, plan: AnnouncedPlan, *, is_withdrawn: bool
 
 
 def current_pin(log: ManifestLog, table: PlannedTable) -> TablePin | None:
-    """What a branch shows of a table now; None when it shows it no more, or from another line."""
+    """What a branch shows of a table now; None when it shows it no more, or from another line than was written to."""
+    pin = _shown(log, table)
+    return None if pin is None or pin.branch != table.base.branch else pin
+
+
+def _shown(log: ManifestLog, table: PlannedTable) -> TablePin | None:
     entry = log.state.entries.get(table.key)
-    if entry is None or entry.identity != table.identity or entry.pin.branch != table.pin.branch:
-        return None
-    return entry.pin
+    return None if entry is None or entry.identity != table.identity else entry.pin
 
 
 def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog | None:
@@ -97,9 +100,12 @@ def _look_at(
 ) -> tuple[TableFacts, SnapshotHandle | None]:
     pin = current_pin(log, table)
     own, handle = OwnVersion.NONE, None
+    if table.fork is not None and not is_published and _shown(log, table) == table.pin:
+        # Nobody shows the fork yet, and it began as what the branch shows.
+        pin = table.base
     if pin is not None:
         repository.tables.quarantine(pin)
-    if pin == table.pin and not is_published:
+    if pin == table.base and not is_published:
         own, handle = _own(repository, plan, table)
     newest = None if pin is None else repository.tables.newest(pin)
     facts = TableFacts(
@@ -116,7 +122,7 @@ def _look_at(
 
 def _own(repository: Repository, plan: AnnouncedPlan, table: PlannedTable) -> tuple[OwnVersion, SnapshotHandle | None]:
     try:
-        found = repository.tables.find_committed(table.pin, table.transaction_id, commit_id=plan.intent.id)
+        found = repository.tables.find_committed(table.base, table.transaction_id, commit_id=plan.intent.id)
     except StorageError as error:
         if error.condition is not StorageCondition.NOT_FOUND:
             raise

@@ -59,7 +59,7 @@ class Task:
 
 def lines_of(plan: AnnouncedPlan) -> frozenset[Line]:
     """The lines of tables that a plan writes to."""
-    return frozenset((each.pin.location, each.pin.branch) for each in plan.tables)
+    return frozenset((each.base.location, each.base.branch) for each in plan.tables)
 
 
 def settle(repository: Repository, task: Task) -> Recovery | None:

@@ -78,7 +78,8 @@ def _committed_sources(
         if not rows.can_replace:
             return committed_rows(committed, target, names), none
         kept, gone = split_edges(target, rows, committed, names, limits)
-        return kept, gone if bounds.minimum else none
+        removed = Rows.of(pa.table({"src": rows.removed_sources}))
+        return kept, chain([gone, removed], ["src"]) if bounds.minimum else none
     sources = rows.final(names).read_all()["src"]
     if not rows.can_replace:
         return Rows.of(committed.lookup(target, sources.unique(), key="src", columns=["src"])), none
@@ -86,6 +87,7 @@ def _committed_sources(
     lost = SOURCES.empty_table()
     if bounds.minimum:
         lost = committed.lookup(target, ids, columns=["src"])
+        lost = pa.concat_tables([lost, pa.table({"src": rows.removed_sources}, schema=lost.schema)])
         sources = pa.chunked_array([*sources.chunks, *lost["src"].chunks], pa.string())
     around = committed.lookup(target, sources.unique(), key="src", columns=["id", "src"])
     stays = around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])

@@ -45,6 +45,21 @@ class ChangedRows:
         """Whether a row of this change may take the place of a committed one of the same id."""
         return self.mode is ChangeMode.UPSERT and not self.change.ids_are_fresh
 
+    @cached_property
+    def removed_ids(self) -> pa.Array:
+        """The ids of rows that go beside those that are written."""
+        return self._removed_column("id")
+
+    @cached_property
+    def removed_sources(self) -> pa.Array:
+        """The sources of edges that go beside those that are written."""
+        return self._removed_column("src")
+
+    def _removed_column(self, name: str) -> pa.Array:
+        removed = self.change.removed
+        found = None if removed is None else removed.read(self._tables, [name]).read_all()[name]
+        return pa.array([], pa.string()) if found is None else found.combine_chunks()
+
     def records(self, columns: Mapping[str, str]) -> Rows:
         """All records. ``columns`` says which column becomes which; a record with a null in one of them is left out."""
         return self._rows(columns, None)

@@ -11,8 +11,8 @@ wrong value still counts as a row in later stages, so that one mistake is told o
 order of their keys, rules in that of the schema, rows in that of the input. Committed rows are read only through
 ``CommittedRows``, so its note of tables looked at is the read set of the judgement.
 
-Of rows that are removed only what they leave behind is judged: cardinality. Whoever removes nodes also removes their
-edges.
+Of rows that are removed only what they leave behind is judged: cardinality, and where they go beside others, edges that
+would lose an end. A mutation that removes nodes also removes their edges.
 """
 
 from __future__ import annotations
@@ -43,6 +43,7 @@ def validate_changes(
     With ``values_are_checked`` stage 1 is left out, because ``check_values`` has judged all rows already.
     """
     rows = {each.target.key: ChangedRows(each, committed.tables, limits) for each in changes.changes}
+    committed = committed.without({key: each.removed_ids for key, each in rows.items() if each.change.removed})
     written = [each for each in rows.values() if each.mode is not ChangeMode.REMOVE]
     if not values_are_checked:
         for changed in written:

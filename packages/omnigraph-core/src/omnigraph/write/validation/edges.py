@@ -18,7 +18,7 @@ from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, committed_rows, records_at
-from omnigraph.write.validation.questions import ROW, absent, members
+from omnigraph.write.validation.questions import ROW, absent, members, taken
 from omnigraph.write.validation.sets import Found, Limits, Rows, gather
 from omnigraph.write.validation.violations import quoted, report, report_endpoints, room_in
 
@@ -138,17 +138,46 @@ def check_orphans(
     problems: ProblemLog,
     limits: Limits,
 ) -> None:
-    """Judge the committed edges of a type that stay, where all nodes of an end are replaced; one problem per end."""
+    """Judge the committed edges of a type that stay, where all nodes of an end are replaced, or some go beside others.
+
+    One problem per end.
+    """
     for end, node in ends_of(schema, edge).items():
-        change = changes.get(node.key)
-        if change is None or change.mode is not ChangeMode.REPLACE or not committed.row_count(node):
+        change, edges = changes.get(node.key), changes.get(edge.key)
+        if change is None or not committed.row_count(node):
             continue
-        kept = kept_edges(edge, changes.get(edge.key), committed, {"id": "id", "key": end}, limits)
-        if kept is None:
-            continue
-        known = change.records({"key": "id"}) if change.row_count else _no_keys()
-        found = absent(kept, [known], room_in(problems), limits)
-        report(problems, "orphan_edge", found.count, _orphans(edge, node, end, kept, found))
+        if change.mode is ChangeMode.REPLACE:
+            kept = kept_edges(edge, edges, committed, {"id": "id", "key": end}, limits)
+            known = change.records({"key": "id"}) if change.row_count else _no_keys()
+            found = None if kept is None else absent(kept, [known], room_in(problems), limits)
+        else:
+            kept = _edges_at(edge, end, change.removed_ids, edges, committed, limits)
+            gone = Rows.of(pa.table({"key": change.removed_ids}))
+            found = None if kept is None else taken(kept, [gone], room_in(problems), limits)
+        if kept is not None and found is not None:
+            report(problems, "orphan_edge", found.count, _orphans(edge, node, end, kept, found))
+
+
+def _edges_at(
+    edge: TypeTable,
+    end: str,
+    nodes: pa.Array,
+    change: ChangedRows | None,
+    committed: CommittedRows,
+    limits: Limits,
+) -> Rows | None:
+    """The committed edges that a write leaves as they are and that may have an end among nodes; None for none."""
+    if not len(nodes):
+        return None
+    columns = {"id": "id", "key": end}
+    if len(nodes) > limits.lookup_keys or (change is not None and not change.is_few):
+        return kept_edges(edge, change, committed, columns, limits)
+    found = committed.lookup(edge, nodes, key=end, columns=["id", end])
+    if change is not None and change.can_replace and change.row_count:
+        replaced = change.final({"key": "id"}).read_all()["key"]
+        found = found.filter(pc.invert(pc.is_in(found["id"], value_set=replaced)))
+    numbers = pa.array(range(found.num_rows), pa.int64())
+    return Rows.of(pa.table({"row": numbers, "id": found["id"], "key": found[end]}))
 
 
 def kept_edges(

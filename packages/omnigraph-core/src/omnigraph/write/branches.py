@@ -1,0 +1,144 @@
+"""``Branches``: the branches of a graph as users ask for them."""
+
+from __future__ import annotations
+
+import builtins
+
+from omnigraph.errors import AlreadyExistsError, NotFoundError
+from omnigraph.history.branches import MAIN, Branch, list_branch_names
+from omnigraph.history.commits import Commit
+from omnigraph.history.log import ManifestLog
+from omnigraph.history.repository import Repository, SnapshotLike
+from omnigraph.write.branching import delete_branch, make_branch
+from omnigraph.write.deadlines import Deadline
+from omnigraph.write.merge import MergeRequest, MergeResult, Strategy, merge_branch, plan_merge
+from omnigraph.write.names import check_name
+from omnigraph.write.recovery.sweep import heal
+
+
+class Branches:
+    """The branches of a graph; ``main`` is always there."""
+
+    def __init__(self, repository: Repository, *, actor: str | None, write_deadline: float) -> None:
+        self._repository = repository
+        self._actor = actor
+        self._write_deadline = write_deadline
+
+    def create(self, name: str, base: str = MAIN.name, *, at: SnapshotLike | None = None) -> Branch:
+        """Make a branch that begins as another one is now, or as it was at a moment.
+
+        It shares everything with it until one of the two is written to, so this takes as long for any graph.
+
+        Args:
+            name: text; slashes may part it: ``review/2026``.
+            base: the branch that it begins as.
+            at: a commit or its id, a snapshot, or a version of the manifest of ``base``.
+
+        Raises:
+            AlreadyExistsError: there is one of this name.
+            InvalidInputError: a branch cannot be called so.
+            NotFoundError: there is no such base, or no such moment.
+        """
+        with self._repository.lifetime:
+            self._repository.check_writable()
+            return make_branch(self._repository, name, self._repository.log_of(base, at))
+
+    def ensure(self, name: str, base: str = MAIN.name) -> bool:
+        """Make a branch unless it is there; whether it was made."""
+        try:
+            self._repository.known(name)
+        except NotFoundError:
+            try:
+                self.create(name, base)
+            except AlreadyExistsError:
+                return False
+            return True
+        return False
+
+    def list(self) -> builtins.list[Branch]:
+        """Every branch: main first, then by name."""
+        with self._repository.lifetime:
+            found = [self._of(self._repository.newest())]
+            for name in list_branch_names(self._repository.adapter):
+                try:
+                    found.append(self._of(self._repository.newest(name)))
+                except NotFoundError:
+                    # It was deleted meanwhile.
+                    continue
+            return found
+
+    def show(self, name: str) -> Branch:
+        """The branch of this name.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        with self._repository.lifetime:
+            return self._of(self._repository.newest(name))
+
+    def delete(self, name: str) -> None:
+        """Delete a branch at once. Whoever writes to it at that moment is told that it is gone.
+
+        What was merged from it stays. Its own commits can be read by their ids until they are reclaimed.
+
+        Raises:
+            NotFoundError: there is no such branch.
+            InvalidInputError: it is main.
+        """
+        with self._repository.lifetime:
+            self._repository.check_writable()
+            delete_branch(self._repository, name)
+
+    def merge(
+        self,
+        source: str,
+        into: str = MAIN.name,
+        *,
+        strategy: Strategy = "fail",
+        dry_run: bool = False,
+        expect_head: str | Commit | None = None,
+        delete_branch: bool = False,
+        actor: str | None = None,
+    ) -> MergeResult:
+        """Do to a branch what another one did since they parted, as one commit with two parents; or nothing.
+
+        Args:
+            source: the branch to merge, as it is now; it may move on meanwhile.
+            into: the branch that takes it in.
+            strategy: what becomes of nodes and edges that both changed: ``fail``, or the row of one side: ``ours`` is
+                that of ``into``, ``theirs`` that of ``source``; or a callable that is given each conflict and says
+                ``"ours"``, ``"theirs"`` or None. What breaks a rule of the schema stays a conflict.
+            dry_run: write nothing, and tell what would change and what speaks against it.
+            expect_head: merge only if this is the newest commit of ``into``; maintenance after it does not count.
+            delete_branch: delete the source afterwards; if that fails, the result says so, and the merge stands.
+            actor: who merges, where it is not who opened the graph.
+
+        Raises:
+            MergeConflictError: the branches contradict each other; every conflict is told, and nothing was merged.
+            HeadMovedError: ``expect_head`` is not the newest commit.
+            NotFoundError: there is no such branch.
+            InvalidInputError: a branch into itself, or no such strategy.
+            ConflictError: their schemas differ, or the deadline passed.
+        """
+        check_name(actor, "actor")
+        repository = self._repository
+        with repository.lifetime:
+            request = MergeRequest(
+                source=source,
+                into=into,
+                strategy=strategy,
+                expect_head=expect_head.id if isinstance(expect_head, Commit) else expect_head,
+                delete_branch=delete_branch,
+                actor=actor or self._actor,
+                deadline=Deadline(seconds=self._write_deadline),
+            )
+            if dry_run:
+                return plan_merge(repository, request)
+            repository.check_writable()
+            heal(repository)
+            return merge_branch(repository, request)
+
+    @staticmethod
+    def _of(log: ManifestLog) -> Branch:
+        ref = log.branch
+        return Branch(name=ref.name, head=log.state.head.id, base_commit=ref.base_commit, created_at=ref.created_at)

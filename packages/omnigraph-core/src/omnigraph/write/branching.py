@@ -1,0 +1,82 @@
+"""Making and deleting branches: one object each, and nothing of any table is touched.
+
+    create   fork the manifest under a name that was never used ──> write the branch's object if it is absent
+    delete   remove the object
+
+The object is the one authority for the existence of a branch, so both happen in one step. What a create that fails or a
+delete leaves of the physical line is litter without a name; a writer that still holds it publishes to nobody.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from omnigraph import failpoints
+from omnigraph.errors import AlreadyExistsError, InvalidInputError, StorageError
+from omnigraph.failpoints import reach
+from omnigraph.history.branches import MAIN, Branch, BranchRef, branch_key, resolve_branch, spell_ref
+from omnigraph.history.log import ManifestLog, fork_manifest
+from omnigraph.history.ref_names import check_ref_name
+from omnigraph.history.repository import Repository
+from omnigraph.history.ulids import new_ulid
+
+
+def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
+    """Make a branch that begins as a log; its cost does not depend on the size of the graph.
+
+    Raises:
+        AlreadyExistsError: there is one of this name.
+        InvalidInputError: a branch cannot be called so.
+        StorageError: it could not be made.
+    """
+    check_ref_name(name, "branch")
+    if name == MAIN.name:
+        raise _exists(name)
+    head = base.state.head
+    ref = BranchRef.new(name, new_ulid(), base_commit=head.id, created_at=datetime.now(UTC))
+    fork_manifest(base, ref)
+    reach(failpoints.BRANCH_CREATE_POST_NATIVE)
+    if not _claim(repository, ref):
+        raise _exists(name)
+    reach(failpoints.BRANCH_CREATE_POST_REF)
+    return Branch(name=name, head=head.id, base_commit=ref.base_commit, created_at=ref.created_at)
+
+
+def delete_branch(repository: Repository, name: str, *, incarnation: str | None = None) -> None:
+    """Delete a branch; its commits stay where they were merged, and may be read by their ids until they are reclaimed.
+
+    With ``incarnation`` only that one, and not a branch made anew under its name.
+
+    Raises:
+        NotFoundError: there is no such branch.
+        InvalidInputError: it is main.
+    """
+    if name == MAIN.name:
+        raise InvalidInputError("main cannot be deleted: it is what the graph began with.", help="Delete another one.")
+    ref = resolve_branch(repository.adapter, name)
+    if incarnation is not None and ref.incarnation != incarnation:
+        return
+    repository.adapter.delete(branch_key(repository.adapter, name))
+    repository.forget_branch(ref)
+    reach(failpoints.BRANCH_DELETE_POST_NATIVE)
+
+
+def _claim(repository: Repository, ref: BranchRef) -> bool:
+    """Write the object of a branch unless there is one; also when only the answer is lost."""
+    adapter = repository.adapter
+    key = branch_key(adapter, ref.name)
+    try:
+        return adapter.write_if_absent(key, spell_ref(ref))
+    except StorageError:
+        found = adapter.read_if_exists(key)
+        if found is None:
+            raise
+        return found == spell_ref(ref)
+
+
+def _exists(name: str) -> AlreadyExistsError:
+    return AlreadyExistsError(
+        f'There is a branch "{name}" already.',
+        help="Use it, give another name, or delete it first: omnigraph branch delete.",
+        details={"branch": name},
+    )

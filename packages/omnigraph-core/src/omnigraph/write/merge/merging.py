@@ -1,0 +1,215 @@
+"""``merge_branch``: one branch into another, as one commit with two parents; or nothing at all.
+
+    source, captured once ──┐
+                            ├── candidate ── staged ──> plan ── publish ──> commit
+    target, per attempt  ───┘
+
+The source may move on meanwhile: what was captured is what is merged. When the target moves on in what the merge relied
+on, the merge is thought through again on the newer state; it never takes back what others did. A merge that has nothing
+to write still makes its commit, which says that the histories met.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+import pyarrow as pa
+
+from omnigraph import failpoints
+from omnigraph.engine.diff import ARROW_SCHEMA, arrow_rows
+from omnigraph.errors import MergeConflictError, OmnigraphError
+from omnigraph.failpoints import reach
+from omnigraph.history.commits import CommitKind
+from omnigraph.history.log import ManifestLog
+from omnigraph.history.repository import Repository
+from omnigraph.history.snapshot import Snapshot
+from omnigraph.history.ulids import new_ulid
+from omnigraph.write.attempts import WriteRequest, refuse_other_head, run_write
+from omnigraph.write.branching import delete_branch
+from omnigraph.write.committed import CommittedRows
+from omnigraph.write.deadlines import Deadline
+from omnigraph.write.merge.candidate import Candidate, candidate_changes, make_candidate
+from omnigraph.write.merge.heads import MergeHeads, find_heads, refuse_itself
+from omnigraph.write.merge.result import MergeResult, Outcome
+from omnigraph.write.merge.strategies import RESOLVED_PROPERTY, STRATEGY_PROPERTY, Strategy, resolver, strategy_name
+from omnigraph.write.plan import CommitIntent, MergedHead, PublishPlan, ReadSet, WriterKind
+from omnigraph.write.publish import Published
+from omnigraph.write.stage import AttemptFiles, StagedChanges, stage_changes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergeRequest:
+    """What a caller asks for.
+
+    Attributes:
+        strategy: what becomes of rows that both branches changed; see ``strategies``.
+        expect_head: the commit that must be the newest of the target, but for maintenance; None for any.
+        delete_branch: delete the source afterwards.
+    """
+
+    source: str
+    into: str
+    strategy: Strategy = "fail"
+    expect_head: str | None = None
+    delete_branch: bool = False
+    actor: str | None = None
+    deadline: Deadline = field(default_factory=Deadline)
+
+
+def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
+    """Merge a branch into another one.
+
+    Raises:
+        MergeConflictError: they contradict each other; all conflicts are told, and nothing was merged.
+        HeadMovedError: ``expect_head`` is not the newest commit of the target.
+        NotFoundError: there is no such branch, or the state at which they parted was reclaimed.
+        InvalidInputError: a branch into itself, or no such strategy.
+        ConflictError: their schemas differ, or they have no commit in common.
+        OutcomeUnknownError, StorageError: as ``publish``.
+    """
+    refuse_itself(request.source, request.into)
+    merge = _Merge(repository, request, repository.newest(request.source))
+    reach(failpoints.BRANCH_MERGE_POST_AUTHORITY_CAPTURE)
+    write = WriteRequest(
+        branch=request.into,
+        starts_newest=True,
+        if_commit=request.expect_head,
+        deadline=request.deadline,
+        after=merge.keep_warm,
+    )
+    try:
+        published = run_write(repository, write, merge.prepare)
+    except _UpToDateError as found:
+        refuse_other_head(found.heads.target, request.expect_head)
+        result = _result(request, found.heads, "already_up_to_date")
+    else:
+        result = merge.result(published)
+    return _without_source(repository, request, merge.source, result) if request.delete_branch else result
+
+
+def plan_merge(repository: Repository, request: MergeRequest) -> MergeResult:
+    """What ``merge_branch`` would do on the heads as they are now; nothing is written. Raises the same."""
+    refuse_itself(request.source, request.into)
+    heads = find_heads(repository.newest(request.source), repository.newest(request.into))
+    refuse_other_head(heads.target, request.expect_head)
+    if heads.is_up_to_date:
+        return replace(_result(request, heads, "already_up_to_date"), changes=ARROW_SCHEMA.empty_table())
+    resolve = resolver(request.strategy)
+    committed = CommittedRows(repository.snapshot(heads.target), repository.tables, repository.warm)
+    candidate = make_candidate(repository, heads, committed, resolve)
+    rows = [arrow_rows(target, each) for target, each in candidate_changes(repository, heads, resolve)]
+    return replace(
+        _result(request, heads, "fast_forward" if heads.is_fast_forward else "merged"),
+        changes=pa.Table.from_batches(rows, ARROW_SCHEMA),
+        conflicts=candidate.conflicts,
+        resolved=candidate.resolved,
+    )
+
+
+class _UpToDateError(Exception):
+    """The target has all of the source already, so there is nothing to publish."""
+
+    def __init__(self, heads: MergeHeads) -> None:
+        super().__init__(heads.base.id)
+        self.heads = heads
+
+
+@dataclass(slots=True)
+class _Merge:
+    """One merge, through however many attempts.
+
+    Attributes:
+        source: as it was when the merge began.
+    """
+
+    repository: Repository
+    request: MergeRequest
+    source: ManifestLog
+    intent: CommitIntent = field(init=False)
+    _files: AttemptFiles = field(init=False)
+    _heads: MergeHeads | None = None
+    _candidate: Candidate | None = None
+    _staged: StagedChanges | None = None
+
+    def __post_init__(self) -> None:
+        self._files = AttemptFiles(self.repository)
+        self.intent = CommitIntent(
+            id=new_ulid(), kind=CommitKind.MERGE, actor=self.request.actor, created_at=datetime.now(UTC)
+        )
+
+    def prepare(self, log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
+        if is_void:
+            self._files.forget()
+        heads = self._heads = find_heads(self.source, log)
+        if heads.is_up_to_date:
+            raise _UpToDateError(heads)
+        committed = CommittedRows(snapshot, self.repository.tables, self.repository.warm)
+        candidate = self._candidate = make_candidate(self.repository, heads, committed, resolver(self.request.strategy))
+        if candidate.conflicts:
+            raise MergeConflictError(candidate.conflicts, source=self.request.source, branch=self.request.into)
+        reach(failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION)
+        staged = self._staged = stage_changes(self.repository, candidate.changes, committed, self._files)
+        source = self.source
+        return PublishPlan(
+            operation_id=new_ulid(),
+            writer=WriterKind.BRANCH_MERGE,
+            intent=replace(self.intent, properties=self._properties(candidate)),
+            base=log,
+            read_set=ReadSet(
+                pins=staged.read_pins(snapshot),
+                schema_digest=snapshot.schema.digest,
+                incarnation=log.branch.incarnation,
+                if_commit=self.request.expect_head,
+            ),
+            effects=staged.effects,
+            adopted=candidate.adopted,
+            merged=MergedHead(
+                branch=source.branch,
+                commit_id=source.state.head.id,
+                manifest_version=source.version,
+                base_id=heads.base.id,
+            ),
+        )
+
+    def _properties(self, candidate: Candidate) -> dict[str, str]:
+        if not candidate.resolved:
+            return {}
+        name = strategy_name(self.request.strategy)
+        return {STRATEGY_PROPERTY: name, RESOLVED_PROPERTY: str(candidate.resolved)}
+
+    def keep_warm(self, published: Published) -> None:
+        if self._staged is not None:
+            self._staged.keep_warm(self.repository, published.log.state)
+
+    def result(self, published: Published) -> MergeResult:
+        heads, candidate = self._heads, self._candidate
+        # Both are there: what was published was prepared.
+        assert heads is not None and candidate is not None  # noqa: PT018, S101
+        is_forward = published.commit.parent_id == heads.base.id
+        return replace(
+            _result(self.request, heads, "fast_forward" if is_forward else "merged"),
+            commit=published.commit,
+            resolved=candidate.resolved,
+        )
+
+
+def _result(request: MergeRequest, heads: MergeHeads, outcome: Outcome) -> MergeResult:
+    return MergeResult(
+        outcome=outcome,
+        source=request.source,
+        into=request.into,
+        source_commit=heads.source.state.head.id,
+        base_commit=heads.base.id,
+    )
+
+
+def _without_source(
+    repository: Repository, request: MergeRequest, source: ManifestLog, result: MergeResult
+) -> MergeResult:
+    """Delete the branch that was merged; that it cannot be is no failure of the merge."""
+    try:
+        delete_branch(repository, request.source, incarnation=source.branch.incarnation)
+    except OmnigraphError as error:
+        return replace(result, branch_delete_error=error.message)
+    return replace(result, branch_deleted=True)

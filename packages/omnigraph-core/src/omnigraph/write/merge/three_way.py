@@ -1,0 +1,140 @@
+"""Row against row: what both sides of a merge did since their base, and what becomes of it.
+
+    base      source     target     result
+    any       as base    any        the target's row stays
+    any       any        as base    the source's row is taken: inserted, changed or gone
+    any       as target  as source  it stays: both did the same
+    none      a row      another    divergent_insert
+    a row     none       changed    delete_vs_update, and so the other way round
+    a row     changed    otherwise  divergent_update
+
+Both sides come as differences from the base, by ascending id, and are compared some rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.engine.diff import images
+from omnigraph.engine.entities import ABSENT, Positions, index_in, take_values
+from omnigraph.engine.equality import equal_rows
+from omnigraph.engine.row_changes import RowChanges, aligned
+from omnigraph.errors import MergeConflict, MergeConflictKind
+from omnigraph.history.schemas import TypeTable
+
+Side = Literal["ours", "theirs"]
+"""Whose row is taken: ``ours`` is the target's, ``theirs`` the source's."""
+
+Resolve = Callable[[MergeConflict], Side | None]
+"""Decides a conflict, or leaves it one."""
+
+_MESSAGES: Final = {
+    MergeConflictKind.DIVERGENT_INSERT: "both branches inserted it, with different values",
+    MergeConflictKind.DIVERGENT_UPDATE: "both branches changed it, to different values",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MergedRows:
+    """What becomes of some rows of the target.
+
+    Attributes:
+        changes: what is decided: rows of the target, and what is to be there instead.
+        undecided: rows that the target deleted and the source changed, where nobody decided: with the source's row.
+        conflicts: those that nobody decided.
+        resolved: how many were decided.
+    """
+
+    changes: RowChanges
+    undecided: RowChanges
+    conflicts: tuple[MergeConflict, ...] = ()
+    resolved: int = 0
+
+
+def merge_rows(
+    target: TypeTable, theirs: Iterator[RowChanges], ours: Iterator[RowChanges], resolve: Resolve
+) -> Iterator[MergedRows]:
+    """What to do to the rows of the target branch, given what the source and the target did since the base."""
+    their_batches, our_batches = ((_as_batch(each) for each in side) for side in (theirs, ours))
+    for source, own in aligned(their_batches, our_batches, _schema(target)):
+        if len(source):
+            yield _merged(target, source, own, resolve)
+
+
+def _schema(target: TypeTable) -> pa.Schema:
+    row = pa.struct(list(target.schema))
+    return pa.schema([pa.field("id", pa.string()), pa.field("before", row), pa.field("after", row)])
+
+
+def _as_batch(rows: RowChanges) -> pa.RecordBatch:
+    return pa.RecordBatch.from_arrays([rows.ids, rows.before, rows.after], names=["id", "before", "after"])
+
+
+def _merged(target: TypeTable, source: pa.RecordBatch, own: pa.RecordBatch, resolve: Resolve) -> MergedRows:
+    found = index_in(source["id"], own["id"])
+    # What the target has where the source changed something: what it made of it, or what the base had.
+    theirs, is_own = source["after"], found != ABSENT
+    ours = _replaced(source["before"], own["after"], found)
+    takes = ~is_own
+    conflicts, undecided, resolved = list[MergeConflict](), list[int](), 0
+    for place in np.flatnonzero(is_own)[~equal_rows(theirs.filter(pa.array(is_own)), ours.filter(pa.array(is_own)))]:
+        conflict = _conflict(target, source.slice(place, 1), ours.slice(place, 1))
+        side = resolve(conflict)
+        if side is None:
+            conflicts.append(conflict)
+            if conflict.target is None:
+                undecided.append(int(place))
+        else:
+            takes[place] = side == "theirs"
+            resolved += 1
+    return MergedRows(
+        changes=_chosen(source["id"], ours, theirs, np.flatnonzero(takes)),
+        undecided=_chosen(source["id"], ours, theirs, np.array(undecided, np.int64)),
+        conflicts=tuple(conflicts),
+        resolved=resolved,
+    )
+
+
+def _replaced(rows: pa.StructArray, others: pa.StructArray, places: Positions) -> pa.StructArray:
+    """Rows, with others at some places; ``ABSENT`` where the row itself stays."""
+    if not (places != ABSENT).any():
+        return rows
+    order = np.where(places == ABSENT, np.arange(len(rows)), places + len(rows))
+    return pa.concat_arrays([rows, others]).take(pa.array(order))
+
+
+def _chosen(ids: pa.Array, before: pa.StructArray, after: pa.StructArray, places: Positions) -> RowChanges:
+    return RowChanges(
+        ids=take_values(ids, places), before=take_values(before, places), after=take_values(after, places)
+    )
+
+
+def _conflict(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -> MergeConflict:
+    base, theirs, own = (_image(target, each) for each in (source["before"], source["after"], ours))
+    kind = MergeConflictKind.DIVERGENT_INSERT if base is None else MergeConflictKind.DIVERGENT_UPDATE
+    if theirs is None or own is None:
+        kind = MergeConflictKind.DELETE_VS_UPDATE
+    gone = "source" if theirs is None else "target"
+    return MergeConflict(
+        kind=kind,
+        entity=target.kind,
+        type=target.name,
+        id=source["id"][0].as_py(),
+        message=_MESSAGES.get(kind, f"the {gone} branch deleted it and the other one changed it"),
+        base=base,
+        source=theirs,
+        target=own,
+    )
+
+
+def _image(target: TypeTable, row: pa.StructArray) -> dict[str, Any] | None:
+    """A row as JSON values, of an edge with its ends; no property can be called as these are."""
+    found = images(target, row)[0]
+    if found is None or target.kind == "node":
+        return found
+    return {"src": row.field("src")[0].as_py(), "dst": row.field("dst")[0].as_py(), **found}
