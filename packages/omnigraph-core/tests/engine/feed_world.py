@@ -45,14 +45,14 @@ def saw(row_id: str, who: str, what: str, stars: float | None = None) -> Record:
     return {"edge": "Saw", "from": who, "to": what, "data": {"id": row_id, "stars": stars}}
 
 
-def add(graph: Graph, *records: Record, mode: str = "merge") -> str:
+def add(graph: Graph, *records: Record, mode: str = "merge", branch: str = "main") -> str:
     """One commit; its id."""
-    return graph.load(list(records), mode).commit.id
+    return graph.load(list(records), mode, branch=branch).commit.id
 
 
-def set_age(graph: Graph, name: str, age: int) -> str:
+def set_age(graph: Graph, name: str, age: int, *, branch: str = "main") -> str:
     text = "query set($name: String, $age: I32) { update Person set { age: $age } where name = $name }"
-    commit = graph.mutate(text, params={"name": name, "age": age}).commit
+    commit = graph.mutate(text, params={"name": name, "age": age}, branch=branch).commit
     assert commit is not None
     return commit.id
 
@@ -108,8 +108,8 @@ class Mirror:
             self.rows[kind, record.get("edge") or record["type"], row_id] = row
 
 
-def exported(graph: Graph, snapshot: str | None = None) -> dict[tuple[str, str, str], Row]:
+def exported(graph: Graph, branch: str = "main") -> dict[tuple[str, str, str], Row]:
     """What a graph holds, by its export."""
     mirror = Mirror()
-    mirror.load(graph.export(snapshot=snapshot))
+    mirror.load(graph.export(branch=branch))
     return mirror.rows

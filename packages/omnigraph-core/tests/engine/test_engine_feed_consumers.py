@@ -7,11 +7,13 @@ its death is there afterwards, and nothing else: neither page tokens nor a curso
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from random import Random
 
 import pytest
 from feed_world import Mirror, Record, add, exported, film, new_graph, person, saw, set_age
 
+from omnigraph.errors import MergeConflictError
 from omnigraph.graph import Graph
 
 PEOPLE = [*"abcdefgh", "p" * 300 + "1", "p" * 300 + "2"]
@@ -31,25 +33,30 @@ class History:
         self.graph = new_graph()
         add(self.graph, *map(film, FILMS), *map(person, PEOPLE[:3]))
 
-    def change(self) -> None:
+    def change(self, branch: str = "main") -> None:
         """One commit, or none when nothing matched."""
-        here = sorted(row for _, name, row in exported(self.graph) if name == "Person")
+        here = sorted(row for _, name, row in exported(self.graph, branch) if name == "Person")
         match self.random.randrange(7):
             case 0 | 1:
                 chosen = self.random.sample(PEOPLE, self.random.randrange(1, 5))
-                add(self.graph, *(person(each, self.random.randrange(3)) for each in chosen))
+                add(self.graph, *(person(each, self.random.randrange(3)) for each in chosen), branch=branch)
             case 2 | 3 if here:
-                add(self.graph, *self.edges(here))
+                add(self.graph, *self.edges(here), branch=branch)
             case 4 if here:
-                set_age(self.graph, self.random.choice(here), self.random.randrange(3, 9))
+                set_age(self.graph, self.random.choice(here), self.random.randrange(3, 9), branch=branch)
             case 5 if here:
                 gone = "query gone($name: String) { delete Person where name = $name }"
-                self.graph.mutate(gone, params={"name": self.random.choice(here)})
+                self.graph.mutate(gone, params={"name": self.random.choice(here)}, branch=branch)
             case 6 if here:
                 # All edges anew; some as they were.
-                add(self.graph, *self.edges(here), mode="overwrite")
+                add(self.graph, *self.edges(here), mode="overwrite", branch=branch)
             case _:
-                self.graph.maintain.ensure_indices()
+                self.graph.maintain.ensure_indices(branch)
+
+    def merge(self, source: str, into: str) -> None:
+        """A merge, unless the two do not go together."""
+        with suppress(MergeConflictError):
+            self.graph.branches.merge(source, into=into, strategy=self.random.choice(["ours", "theirs"]))
 
     def edges(self, here: list[str]) -> list[Record]:
         names = self.random.sample(range(8), self.random.randrange(1, 6))
@@ -60,8 +67,11 @@ class History:
 class Consumer:
     """Follows a graph; ``mirror`` and ``cursor`` are what it stored."""
 
-    def __init__(self, graph: Graph, random: Random, *, deaths: float = 0.0, is_strict: bool = False) -> None:
+    def __init__(
+        self, graph: Graph, random: Random, *, branch: str = "main", deaths: float = 0.0, is_strict: bool = False
+    ) -> None:
         self.graph = graph
+        self.branch = branch
         self.random = random
         self.deaths = deaths
         self.is_strict = is_strict
@@ -72,7 +82,7 @@ class Consumer:
         """Follow until the head, in pages of some size or other, unless it dies before."""
         start = None if self.cursor else "beginning"
         bounds = {"limit": self.random.choice([1, 2, 3, 1_000]), "max_commits": self.random.choice([1, 2, 128])}
-        for page in self.graph.changes.follow(start=start, cursor=self.cursor, **bounds):
+        for page in self.graph.changes.follow(self.branch, start=start, cursor=self.cursor, **bounds):
             for change in (each for block in page.blocks for each in block.changes):
                 self.may_die()
                 self.mirror.apply(change, is_strict=self.is_strict)
@@ -137,6 +147,30 @@ def test_who_begins_with_a_baseline_is_told_what_came_after_it_and_nothing_befor
         history.change()
         consumer.run()
     assert consumer.mirror.rows == exported(history.graph)
+
+
+@SEEDS
+def test_consumers_of_branches_that_are_merged_into_each_other_end_up_with_what_each_holds(seed: int) -> None:
+    random = Random(seed)
+    history = History(random)
+    history.graph.branches.create("one")
+    consumers = {"main": Consumer(history.graph, random, is_strict=True)}
+    for step in range(30):
+        if step == 8:
+            history.graph.branches.create("two", "one")
+        for name in [each.name for each in history.graph.branches.list()]:
+            if name not in consumers:
+                consumers[name] = Consumer(history.graph, random, branch=name, is_strict=True)
+        branch = random.choice([*consumers])
+        if random.random() < 0.25:
+            history.merge(random.choice([each for each in consumers if each != branch]), into=branch)
+        else:
+            history.change(branch)
+        if random.random() < 0.3:
+            consumers[branch].run()
+    for name, consumer in consumers.items():
+        consumer.run()
+        assert consumer.mirror.rows == exported(history.graph, name), name
 
 
 @pytest.mark.parametrize("seed", range(3))
