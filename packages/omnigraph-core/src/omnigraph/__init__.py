@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.budget import QueryBudget
     from omnigraph.engine.diff import Change, Diff, DiffSummary
     from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.feed_pages import ChangeBlock, ChangeCause, CommitPage, FeedPage
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.graph import Graph, discard_sidecar, init, open
@@ -37,11 +38,15 @@ __all__ = [
     "BulkReceipt",
     "BulkTicket",
     "Change",
+    "ChangeBlock",
+    "ChangeCause",
     "Commit",
+    "CommitPage",
     "Diff",
     "DiffSummary",
     "DiscardedSidecar",
     "Explanation",
+    "FeedPage",
     "Graph",
     "GraphStats",
     "IndexReport",
@@ -69,11 +74,15 @@ _HOME = {
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Change": ("omnigraph.engine.diff", "Change"),
+    "ChangeBlock": ("omnigraph.engine.feed_pages", "ChangeBlock"),
+    "ChangeCause": ("omnigraph.engine.feed_pages", "ChangeCause"),
     "Commit": ("omnigraph.history.commits", "Commit"),
+    "CommitPage": ("omnigraph.engine.feed_pages", "CommitPage"),
     "Diff": ("omnigraph.engine.diff", "Diff"),
     "DiffSummary": ("omnigraph.engine.diff", "DiffSummary"),
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
+    "FeedPage": ("omnigraph.engine.feed_pages", "FeedPage"),
     "Graph": ("omnigraph.graph", "Graph"),
     "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),

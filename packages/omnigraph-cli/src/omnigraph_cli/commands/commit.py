@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from omnigraph.errors import NotFoundError
+from omnigraph_cli.change_words import change_filters, page_limit
 from omnigraph_cli.exit_codes import ExitCode
 from omnigraph_cli.graphs import GraphPlace, branch_option, storage_options
 from omnigraph_cli.lazy_group import LazyGroup
-from omnigraph_cli.output.graph_results import CommitResult, CommitsResult, DrawingResult
+from omnigraph_cli.output.graph_results import CommitChangesResult, CommitResult, CommitsResult, DrawingResult
 from omnigraph_cli.session import Session, global_options, json_option
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ Examples:
   omnigraph commit list films.omni
   omnigraph commit show films.omni 01KA7X3J8Q0000000000000000
   omnigraph commit graph films.omni
+  omnigraph commit changes films.omni 01KA7X3J8Q0000000000000000
 """
 _LIST_EXAMPLES = """\b
 Examples:
@@ -40,6 +42,11 @@ Examples:
 _SHOW_EXAMPLES = """\b
 Examples:
   omnigraph commit show films.omni 01KA7X3J8Q0000000000000000
+"""
+_CHANGES_EXAMPLES = """\b
+Examples:
+  omnigraph commit changes films.omni 01KA7X3J8Q0000000000000000
+  omnigraph commit changes films.omni 01KA7X3J8Q0000000000000000 --type Film --op update --json
 """
 
 
@@ -144,6 +151,44 @@ def draw_commits(
     with place.open(session) as graph, session.working(f"reading {place.uri}"):
         drawing = graph.commits.graph(branches or None, form=form, limit=limit)
     session.show(DrawingResult(uri=graph.uri, form=form, drawing=drawing))
+    return ExitCode.DONE
+
+
+@commit.command("changes", epilog=_CHANGES_EXAMPLES)
+@click.argument("uri")
+@click.argument("commit_id", metavar="ID")
+@change_filters
+@page_limit
+@click.option("--page-token", metavar="TOKEN", help="The next page: what the one before it printed.")
+@storage_options
+@json_option
+@global_options
+@click.pass_obj
+def show_changes(
+    session: Session,
+    uri: str,
+    commit_id: str,
+    kinds: tuple[str, ...],
+    types: tuple[str, ...],
+    ops: tuple[str, ...],
+    limit: int,
+    page_token: str | None,
+    options: dict[str, str],
+) -> ExitCode:
+    """Show what a commit changed, against the commit before it on its branch.
+
+    Nodes come first, then edges; each type by ascending id: + inserted, ~ updated with what is new, - deleted. Where
+    there is more than fits on a page, a page token follows, for the next call with the same filters.
+
+    Exit code 0 also when it changed no row, 1 when there is no such graph, commit or type, or the commit changed the
+    schema or was reclaimed, 3 when the page token belongs elsewhere.
+    """
+    place = GraphPlace.of(session, uri, options)
+    with place.open(session) as graph, session.working(f"reading {place.uri}"):
+        page = graph.changes.of(
+            commit_id, page_token=page_token, kinds=kinds or None, types=types or None, ops=ops or None, limit=limit
+        )
+    session.show(CommitChangesResult(uri=graph.uri, page=page))
     return ExitCode.DONE
 
 
