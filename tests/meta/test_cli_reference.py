@@ -31,7 +31,11 @@ def test_the_reference_page_has_every_verb() -> None:
     headings = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("## omnigraph")]
     assert headings == [
         "## omnigraph",
+        "## omnigraph changes",
+        "## omnigraph changes baseline",
+        "## omnigraph changes poll",
         "## omnigraph commit",
+        "## omnigraph commit changes",
         "## omnigraph commit list",
         "## omnigraph commit show",
         "## omnigraph diff",
@@ -63,7 +67,7 @@ def test_the_reference_page_has_the_exit_code_of_every_kind_of_error() -> None:
         for code, kinds in re.findall(r"^\| (\d+) \| .* \| (.*) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
         for kind in re.findall(r"`(\w+)`", kinds)
     }
-    of_records = {"invalid_input": 3, "compile": 3, "constraint": 3, "outcome_unknown": 5}
+    of_records = {"invalid_input": 3, "change_cursor_rejected": 3, "compile": 3, "constraint": 3, "outcome_unknown": 5}
     of_records |= dict.fromkeys(("conflict", "head_moved", "branch_replaced", "contention", "merge_conflict"), 4)
     assert listed == dict.fromkeys(ErrorKind, 1) | of_records | {"usage": 2, "interrupted": 130, "terminated": 143}
 
@@ -93,6 +97,7 @@ def test_the_reference_page_shows_a_document_of_every_verb_and_an_error() -> Non
         ["branch", "commit_id", "internal_schema_version", "manifest_version", "types", "uri"],
         ["branch", "commits", "uri"],
         ["pending", "recoveries", "uri"],
+        ["blocks", "branch", "caught_up", "cursor", "head", "page_token", "uri"],
         ["columns", "graph_commit_id", "query_name", "row_count", "rows", "target"],
         ["actor_id", "affected_edges", "affected_nodes", "branch", "commit", "query_name", "uri"],
         ["error"],

@@ -37,10 +37,22 @@ import pytest
 from click.testing import CliRunner
 
 import omnigraph
-from omnigraph import Commit, LoadResult, MaintenanceStats, MutationResult, Result, errors, testing
+from omnigraph import (
+    ChangeBlock,
+    ChangeCause,
+    Commit,
+    CommitPage,
+    FeedPage,
+    LoadResult,
+    MaintenanceStats,
+    MutationResult,
+    Result,
+    errors,
+    testing,
+)
 from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
-from omnigraph.graph import Commits, Graph, Recoveries
+from omnigraph.graph import Changes, Commits, Graph, Recoveries
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
@@ -445,7 +457,8 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
     properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
     page = " ".join((DOCS / "reference" / "python.md").read_text("utf-8").split())
-    for attribute, owner in (("commits", Commits), ("recoveries", Recoveries)):
+    assert f"`g.{called('changes', Changes.__call__)}`" in page
+    for attribute, owner in (("changes", Changes), ("commits", Commits), ("recoveries", Recoveries)):
         for name, function in inspect.getmembers(owner, inspect.isfunction):
             assert name.startswith("_") or f"`g.{attribute}.{called(name, function)}`" in page
 
@@ -454,6 +467,16 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
 def test_every_field_of_a_shape_is_documented(shape: type):
     fields = list(inspect.signature(shape).parameters)
     assert sorted(documented_calls(f"`{shape.__name__}`")) == sorted(fields)
+
+
+def test_every_field_of_the_change_feed_is_documented():
+    shapes = (FeedPage, ChangeBlock, ChangeCause, CommitPage)
+    page = DOCS / "reference" / "python.md"
+    section = sections(page, 2)[", ".join(f"`{each.__name__}`" for each in shapes)]
+    for shape in shapes:
+        (table,) = re.findall(rf"^\| field of `{shape.__name__}` (?:.*\n)+?\n", section, re.MULTILINE)
+        listed = [name for row in rows(table) for name in quoted(row[0])]
+        assert sorted(listed) == sorted(inspect.signature(shape).parameters)
 
 
 def test_every_member_of_a_result_is_documented():

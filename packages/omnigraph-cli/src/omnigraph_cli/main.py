@@ -36,6 +36,7 @@ Examples:
       --params '{"code": "SF-001", "tags": ["space", "slow"]}' --as ann
   omnigraph commit list films.omni
   omnigraph diff films.omni 01KA7X3J8Q0000000000000000 main
+  omnigraph changes poll films.omni --start beginning
   omnigraph recovery list films.omni
   omnigraph export films.omni > films.jsonl
   omnigraph lint --schema library.pg --query loans.gq
@@ -85,6 +86,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     PROGRAM,
     cls=Program,
     verbs={
+        "changes": "omnigraph_cli.commands.changes:changes",
         "commit": "omnigraph_cli.commands.commit:commit",
         "diff": "omnigraph_cli.commands.diff:diff",
         "ensure-indices": "omnigraph_cli.commands.ensure_indices:ensure_indices",
@@ -100,6 +102,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         "schema": "omnigraph_cli.commands.schema:schema",
         "snapshot": "omnigraph_cli.commands.snapshot:snapshot",
         "storage": "omnigraph_cli.commands.storage:storage",
+        "tag": "omnigraph_cli.commands.tag:tag",
         "version": "omnigraph_cli.commands.version:version",
     },
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

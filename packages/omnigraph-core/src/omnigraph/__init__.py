@@ -14,42 +14,53 @@ if TYPE_CHECKING:
     from omnigraph.engine.budget import QueryBudget
     from omnigraph.engine.diff import Change, Diff, DiffSummary
     from omnigraph.engine.explanation import Explanation
+    from omnigraph.engine.feed_pages import ChangeBlock, ChangeCause, CommitPage, FeedPage
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.graph import Graph, discard_sidecar, init, open
+    from omnigraph.history.branches import Branch
     from omnigraph.history.commits import Commit
     from omnigraph.history.recoveries import Recovery
     from omnigraph.history.snapshot import Snapshot
+    from omnigraph.history.tags import Tag
     from omnigraph.plan.compiler import explain_query as explain
     from omnigraph.write.bulk import BulkReceipt, BulkTicket
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
+    from omnigraph.write.merge.result import MergeResult
     from omnigraph.write.mutate import MutationResult
     from omnigraph.write.recovery.discarding import DiscardedSidecar
     from omnigraph.write.recovery.listing import PendingWrite
 
 __version__ = "0.1.0"
 __all__ = [
+    "Branch",
     "BulkReceipt",
     "BulkTicket",
     "Change",
+    "ChangeBlock",
+    "ChangeCause",
     "Commit",
+    "CommitPage",
     "Diff",
     "DiffSummary",
     "DiscardedSidecar",
     "Explanation",
+    "FeedPage",
     "Graph",
     "GraphStats",
     "IndexReport",
     "LoadProgress",
     "LoadResult",
     "MaintenanceStats",
+    "MergeResult",
     "MutationResult",
     "PendingWrite",
     "QueryBudget",
     "Recovery",
     "Result",
     "Snapshot",
+    "Tag",
     "__version__",
     "aio",
     "discard_sidecar",
@@ -59,26 +70,33 @@ __all__ = [
 ]
 
 _HOME = {
+    "Branch": ("omnigraph.history.branches", "Branch"),
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Change": ("omnigraph.engine.diff", "Change"),
+    "ChangeBlock": ("omnigraph.engine.feed_pages", "ChangeBlock"),
+    "ChangeCause": ("omnigraph.engine.feed_pages", "ChangeCause"),
     "Commit": ("omnigraph.history.commits", "Commit"),
+    "CommitPage": ("omnigraph.engine.feed_pages", "CommitPage"),
     "Diff": ("omnigraph.engine.diff", "Diff"),
     "DiffSummary": ("omnigraph.engine.diff", "DiffSummary"),
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
+    "FeedPage": ("omnigraph.engine.feed_pages", "FeedPage"),
     "Graph": ("omnigraph.graph", "Graph"),
     "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
     "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),
+    "MergeResult": ("omnigraph.write.merge.result", "MergeResult"),
     "MutationResult": ("omnigraph.write.mutate", "MutationResult"),
     "PendingWrite": ("omnigraph.write.recovery.listing", "PendingWrite"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Recovery": ("omnigraph.history.recoveries", "Recovery"),
     "Result": ("omnigraph.engine.result", "Result"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
+    "Tag": ("omnigraph.history.tags", "Tag"),
     "discard_sidecar": ("omnigraph.graph", "discard_sidecar"),
     "explain": ("omnigraph.plan.compiler", "explain_query"),
     "init": ("omnigraph.graph", "init"),

@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph import aio
 from omnigraph.errors import ClosedError, InvalidInputError, NotFoundError, ReadOnlyError
-from omnigraph.graph import Commits, Graph, Recoveries, Schema
+from omnigraph.graph import Changes, Commits, Graph, Recoveries, Schema
 from omnigraph.graph import init as init_graph
 from omnigraph.graph import open as open_graph
 from omnigraph.write.maintenance import Maintenance
@@ -25,6 +25,7 @@ CODES = "query codes() { match { $f: Film } return { $f.code } order { $f.code }
 
 COUNTERPARTS = [
     (Graph, aio.AsyncGraph),
+    (Changes, aio.AsyncChanges),
     (Commits, aio.AsyncCommits),
     (Maintenance, aio.AsyncMaintenance),
     (Recoveries, aio.AsyncRecoveries),
@@ -57,6 +58,11 @@ def test_every_method_has_a_counterpart_with_the_same_parameters(blocking: type,
         counterpart = getattr(awaited, name)
         assert parameters(counterpart) == parameters(method), name
         assert inspect.iscoroutinefunction(counterpart) or inspect.isasyncgenfunction(counterpart), name
+
+
+def test_a_page_of_changes_is_asked_for_with_the_same_parameters():
+    assert parameters(aio.AsyncChanges.__call__) == parameters(Changes.__call__)
+    assert inspect.iscoroutinefunction(aio.AsyncChanges.__call__)
 
 
 def test_every_property_of_a_graph_has_a_counterpart():
@@ -97,6 +103,11 @@ def test_what_is_done_here_is_what_is_done_there():
             assert await g.commits.list(limit=1) == [renamed.commit]
             assert await g.commits.show(loaded.commit.id) == loaded.commit
             assert (await g.schema.text(), await g.schema.digest()) == (SCHEMA, blocking.schema.digest)
+            assert await g.changes(start="beginning") == blocking.changes(start="beginning")
+            assert await g.changes.of(loaded.commit) == blocking.changes.of(loaded.commit)
+            followed = [page async for page in g.changes.follow(start="beginning", limit=1)]
+            assert followed == [*blocking.changes.follow(start="beginning", limit=1)]
+            assert [line async for line in g.changes.baseline()] == [*blocking.changes.baseline()]
             assert (await g.maintain.ensure_indices()).commit is not None
             assert (await g.stats()).reads.queries == 1
             assert await g.recoveries.list() == await g.recoveries.pending() == await g.recoveries.settled() == []

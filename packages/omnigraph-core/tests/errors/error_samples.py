@@ -10,6 +10,9 @@ from omnigraph.errors import (
     BackendFailedToLoadError,
     BackendNotInstalledError,
     BranchReplacedError,
+    ChangeCursorRejectedError,
+    ChangeFeedGapError,
+    ChangeSchemaBoundaryError,
     CheckError,
     ClosedError,
     CompileError,
@@ -108,6 +111,9 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     InternalError: InternalError("It cannot be.", help="Report it."),
     DeadlineError: DeadlineError("It took too long.", deadline=1.5, operator="NodeScan $a: A", help="Give it more."),
     EmbeddingError: EmbeddingError("Too busy.", provider="openai", model="e-1", status=429, help="Try again later."),
+    ChangeCursorRejectedError: ChangeCursorRejectedError("filter"),
+    ChangeFeedGapError: ChangeFeedGapError(first_unreadable_commit_id="01A", cursor="eyJ"),
+    ChangeSchemaBoundaryError: ChangeSchemaBoundaryError(commit_id="01A"),
 }
 
 EVERY_ERROR = pytest.mark.parametrize("error", SAMPLES.values(), ids=lambda error: type(error).__name__)

@@ -18,6 +18,9 @@ from omnigraph.errors import (
     BackendFailedToLoadError,
     BackendNotInstalledError,
     BranchReplacedError,
+    ChangeCursorRejectedError,
+    ChangeFeedGapError,
+    ChangeSchemaBoundaryError,
     CheckError,
     ClosedError,
     CompileError,
@@ -73,6 +76,9 @@ HELD_KINDS = [
     "recovery_required",
     "closed",
     "forked_process",
+    "change_cursor_rejected",
+    "change_feed_gap",
+    "change_schema_boundary",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -131,6 +137,9 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (InternalError, "internal", (OmnigraphError,)),
         (DeadlineError, "deadline", (OmnigraphError, TimeoutError)),
         (EmbeddingError, "embedding", (OmnigraphError,)),
+        (ChangeCursorRejectedError, "change_cursor_rejected", (InvalidInputError,)),
+        (ChangeFeedGapError, "change_feed_gap", (OmnigraphError,)),
+        (ChangeSchemaBoundaryError, "change_schema_boundary", (OmnigraphError,)),
     ],
 )
 def test_the_tree_is_as_documented(cls: type[OmnigraphError], kind: str, parents: tuple[type, ...]) -> None:
@@ -248,6 +257,9 @@ def test_the_dictionary_form_is_json_with_the_four_fields_of_the_command_line(er
         (OutcomeUnknownError, {"commit_id": "01A"}),
         (DeadlineError, {"deadline": 1.5, "operator": "NodeScan $a: A"}),
         (EmbeddingError, {"provider": "openai", "model": "e-1", "status": 429}),
+        (ChangeCursorRejectedError, {"reason": "filter"}),
+        (ChangeFeedGapError, {"first_unreadable_commit_id": "01A", "cursor": "eyJ"}),
+        (ChangeSchemaBoundaryError, {"commit_id": "01A"}),
     ],
 )
 def test_details_carry_every_fact_for_programs(cls: type[OmnigraphError], details: dict[str, object]) -> None:

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
-from publish_world import PERSON, another_handle, appending, new_adapter, new_graph, write
+from publish_world import PERSON, another_handle, appending, ids_at, ids_now, new_adapter, new_graph, plan, write
 
 from omnigraph.errors import (
     AlreadyExistsError,
@@ -23,6 +23,9 @@ from omnigraph.history.tags import tag_key
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.faults import CountingAdapter
+from omnigraph.write.branching import delete_branch, make_branch
+from omnigraph.write.deadlines import Deadline
+from omnigraph.write.publish import publish
 from omnigraph.write.tags import Tags
 
 
@@ -71,11 +74,23 @@ def test_any_commit_can_be_named_however_it_is_said():
 
 def test_a_commit_of_a_branch_is_named_with_its_line():
     repository, commits = with_commits()
-    repository.newest().table.dataset.create_branch("b1", 4)
-    dev = BranchRef(name="dev", physical="b1", incarnation="i1")
-    snapshot = dataclasses.replace(repository.snapshot_of(), branch=dev)
-    tag = Tags(repository).create("v1", snapshot)
-    assert (tag.commit_id, tag.line, tag.manifest_version) == (commits[-1].id, "b1", 4)
+    make_branch(repository, "dev", repository.newest())
+    inherited = Tags(repository).create("v1", branch="dev")
+    assert (inherited.commit_id, inherited.line) == (commits[-1].id, None)
+    log = repository.newest("dev")
+    made = publish(repository, plan(repository, log, {PERSON: appending("ann")}), Deadline()).commit
+    tag = Tags(repository).create("v2", branch="dev")
+    assert (tag.commit_id, tag.line, tag.manifest_version) == (made.id, log.branch.physical, log.version + 1)
+    delete_branch(repository, "dev")
+    assert ids_at(repository, repository.log_of(at="v2"), PERSON) == [*ids_now(repository, PERSON), "ann"]
+
+
+def test_a_tag_and_a_branch_of_one_name_would_not_be_told_apart():
+    repository, _ = with_commits()
+    make_branch(repository, "dev", repository.newest())
+    for name in ("dev", "main"):
+        with pytest.raises(AlreadyExistsError, match="branch"):
+            Tags(repository).create(name)
 
 
 def test_a_snapshot_whose_version_is_gone_is_not_named():
@@ -186,11 +201,11 @@ def test_a_closed_graph_has_no_tags():
             ask()
 
 
-def test_a_tag_of_the_newest_commit_costs_a_probe_and_one_write():
+def test_a_tag_of_the_newest_commit_costs_a_probe_a_look_for_a_branch_and_one_write():
     adapter = CountingAdapter(new_adapter())
     repository = new_graph(adapter)
     adapter.calls.clear()
     with count_table_calls() as counts:
         Tags(repository).create("v1")
     assert counts == {"log.probe": 1}
-    assert adapter.calls == {"write_if_absent": 1}
+    assert adapter.calls == {"exists": 1, "write_if_absent": 1}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph_cli.change_words import change_filters
 from omnigraph_cli.exit_codes import ExitCode
 from omnigraph_cli.graphs import GraphPlace, storage_options
 from omnigraph_cli.output.changes import change_lines, json_lines
@@ -24,21 +25,7 @@ Examples:
 @click.argument("uri")
 @click.argument("before", metavar="A")
 @click.argument("after", metavar="B")
-@click.option("--kind", "kinds", type=click.Choice(("node", "edge")), multiple=True, help="Only nodes, or only edges.")
-@click.option(
-    "--type",
-    "types",
-    metavar="NAME",
-    multiple=True,
-    help="Only this node type or edge type; node:NAME and edge:NAME tell two of one name apart. Repeatable.",
-)
-@click.option(
-    "--op",
-    "ops",
-    type=click.Choice(("insert", "update", "delete")),
-    multiple=True,
-    help="Only what was inserted, updated or deleted. Repeatable.",
-)
+@change_filters
 @click.option("--summary", is_flag=True, help="Count the changes instead of showing them.")
 @click.option(
     "--format",

@@ -26,7 +26,7 @@ def change_lines(diff: Diff) -> Iterator[str]:
     counts = dict.fromkeys(_MARKS, 0)
     for change in diff:
         counts[change.op] += 1
-        yield visible(_line(change))
+        yield change_line(change)
     yield ", ".join(f"{count:,} {_DONE[op]}" for op, count in counts.items())
 
 
@@ -36,7 +36,8 @@ def json_lines(diff: Diff) -> Iterator[str]:
     yield from (compact(change.to_dict()) for change in diff)
 
 
-def _line(change: Change) -> str:
+def change_line(change: Change) -> str:
+    """One change for the eye."""
     ends = f" {change.from_id} -> {change.to_id}" if change.entity == "edge" else ""
     before, after = change.before, change.after
     if before is not None and after is not None:
@@ -44,7 +45,7 @@ def _line(change: Change) -> str:
     else:
         image = after if before is None else before
         shown = "{" + ", ".join(f"{name}: {_cell(value)}" for name, value in (image or {}).items()) + "}"
-    return f"{_MARKS[change.op]} {change.type} {change.id}{ends} {shown}".rstrip()
+    return visible(f"{_MARKS[change.op]} {change.type} {change.id}{ends} {shown}".rstrip())
 
 
 def _changed(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[str]:

@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph import (
         Commit,
+        CommitPage,
         Diff,
         DiffSummary,
         Explanation,
+        FeedPage,
         IndexReport,
         LoadResult,
         MutationResult,
@@ -107,6 +109,18 @@ class CommitResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DrawingResult:
+    """How commits descend from each other, drawn."""
+
+    uri: str
+    form: str
+    drawing: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "format": self.form, "drawing": self.drawing}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DiffResult:
     """All that differs between two states, as JSON: the text of a diff is printed while it is read."""
 
@@ -127,6 +141,28 @@ class DiffSummaryResult:
 
     def to_dict(self) -> dict[str, Any]:
         return {"uri": self.uri, **self.diff.about(), "summary": self.summary.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolledResult:
+    """One page of what happened to a branch."""
+
+    uri: str
+    page: FeedPage
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.page.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommitChangesResult:
+    """One page of what a commit changed."""
+
+    uri: str
+    page: CommitPage
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, **self.page.to_dict()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

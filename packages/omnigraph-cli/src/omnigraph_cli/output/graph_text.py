@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from omnigraph_cli.output.changes import change_line
 from omnigraph_cli.output.graph_results import (
+    CommitChangesResult,
     CommitResult,
     CommitsResult,
     DiffSummaryResult,
+    DrawingResult,
     ExplanationResult,
     IndexedResult,
     InitResult,
     LoadedResult,
     MutatedResult,
+    PolledResult,
     SnapshotResult,
 )
 from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, counted, lines_of, moment_of, row
 from omnigraph_cli.output.recovery_text import recovery_words
+
+if TYPE_CHECKING:
+    from omnigraph import Change, ChangeCause
 
 SHOWN_PROBLEMS: Final = 20
 """How many records that are wrong a person is shown; the JSON has more."""
@@ -102,6 +109,12 @@ def _(result: CommitResult) -> Iterator[Line]:
 
 
 @lines_of.register
+def _(result: DrawingResult) -> Iterator[Line]:
+    # All of it is the head of a line, which is never broken.
+    yield from (Line(Text(each)) for each in result.drawing.splitlines())
+
+
+@lines_of.register
 def _(result: DiffSummaryResult) -> Iterator[Line]:
     facts = {
         "from": result.diff.from_commit.id,
@@ -112,6 +125,34 @@ def _(result: DiffSummaryResult) -> Iterator[Line]:
         "types": ", ".join(result.summary.types_affected) or "none",
     }
     yield from (row(name, value, indent=0, width=_LABEL) for name, value in facts.items())
+
+
+@lines_of.register
+def _(result: PolledResult) -> Iterator[Line]:
+    page = result.page
+    for block in page.blocks:
+        yield from _caused(block.cause, block.changes)
+    if page.cursor is not None:
+        yield Line(Text("cursor ", DIM), page.cursor)
+    if page.page_token is not None:
+        yield Line(Text("page token ", DIM), page.page_token)
+    if page.caught_up:
+        yield Line(Text("caught up: ", GOOD), f"{page.head.id} is the newest commit of {page.branch}")
+    else:
+        yield Line(Text("more: ", "bold"), f"{page.head.id} is the newest commit of {page.branch}")
+
+
+@lines_of.register
+def _(result: CommitChangesResult) -> Iterator[Line]:
+    yield from _caused(result.page.cause, result.page.changes)
+    if result.page.page_token is not None:
+        yield Line(Text("page token ", DIM), result.page.page_token)
+
+
+def _caused(cause: ChangeCause, changes: tuple[Change, ...]) -> Iterator[Line]:
+    head = Text.assemble(("commit ", DIM), (cause.commit_id, "bold"), f"  {cause.kind:<11}  ")
+    yield Line(Text.assemble(head, moment_of(cause.created_at)), f"  {cause.actor}" if cause.actor else "")
+    yield from (Line(Text(change_line(change))) for change in changes)
 
 
 @lines_of.register

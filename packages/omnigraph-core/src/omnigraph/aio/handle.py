@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
 from omnigraph.aio.calls import CallThreads
+from omnigraph.aio.changes import AsyncChanges
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.tables.processes import is_copy
 
@@ -89,6 +90,11 @@ class AsyncGraph:
     def commits(self) -> AsyncCommits:
         """The history of the graph."""
         return AsyncCommits(self._ask)
+
+    @property
+    def changes(self) -> AsyncChanges:
+        """What happened to the graph, commit by commit; ``await g.changes(...)`` gives a page."""
+        return AsyncChanges(self._ask, self._lines)
 
     @property
     def recoveries(self) -> AsyncRecoveries:
@@ -217,7 +223,11 @@ class AsyncGraph:
         self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
     ) -> AsyncIterator[str]:
         """As ``Graph.export``, for ``async for``; what is wrong is told with the first line."""
-        lines = await self._ask(lambda g: g.export(branch=branch, snapshot=snapshot, types=types))
+        async for line in self._lines(lambda g: g.export(branch=branch, snapshot=snapshot, types=types)):
+            yield line
+
+    async def _lines(self, begin: Callable[[Graph], Iterator[str]]) -> AsyncIterator[str]:
+        lines = await self._ask(begin)
         while fetched := await self._ask(lambda _: [*islice(lines, EXPORTED_LINES)]):
             for line in fetched:
                 self._lifetime.check()

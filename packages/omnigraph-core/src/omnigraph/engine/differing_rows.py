@@ -79,8 +79,8 @@ class _Gathered:
         self._schema = version.schema
         self._blobs = [each.name for each in version.schema if is_blob(each)]
         self._plain = [each for each in version.schema.names if each not in self._blobs]
-        self._ordered = pa.schema([*(version.schema.field(each) for each in self._plain), ADDRESS_FIELD])
-        self._order = IdOrder(self._ordered, memory_bytes=memory_bytes)
+        ordered = pa.schema([*(version.schema.field(each) for each in self._plain), ADDRESS_FIELD])
+        self._order = IdOrder(ordered, memory_bytes=memory_bytes)
 
     def add_parts(self, parts: Sequence[TablePart]) -> None:
         """Take all rows of these parts."""

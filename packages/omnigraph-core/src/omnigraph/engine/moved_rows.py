@@ -21,7 +21,7 @@ OFFSET_BITS: Final = np.uint64(32)
 OFFSETS: Final = np.uint64(0xFFFF_FFFF)
 
 _ROWS_AT_ONCE: Final = 4 << 20
-"""The rows of so many parts are looked at together; each takes one byte per version."""
+"""Parts of so many rows are looked at together; a row takes one byte for each version."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -5,12 +5,15 @@
     │   ├── ParseError                              it cannot be read
     │   └── CheckError                              it can be read and means nothing
     ├── InvalidInputError (ValueError)         a URI, option, row or parameter is wrong
+    │   └── ChangeCursorRejectedError               a cursor does not belong here; .reason
     ├── ConstraintError                        well-formed rows break a rule; .type_key .id .constraint .holders
     ├── NotFoundError (LookupError)            there is no such graph, branch, commit or type
     ├── AlreadyExistsError                     there is one already
     ├── ResourceLimitError                     a bound was reached before anything was done
     ├── DeadlineError (TimeoutError)           a query took longer than its budget allows
     ├── EmbeddingError                         a text could not be turned into a vector
+    ├── ChangeSchemaBoundaryError              the schema changed at a commit of the feed; .commit_id
+    ├── ChangeFeedGapError                     history that the feed needs was reclaimed; .first_unreadable_commit_id
     ├── ReadOnlyError                          it was opened for reading
     ├── ClosedError                            it was closed
     ├── ForkedProcessError                     this process is a copy of one that used Lance, which cannot be copied
@@ -36,6 +39,11 @@ send errors across process boundaries.
 from __future__ import annotations
 
 from omnigraph.errors.bounds import DeadlineError, ResourceLimitError
+from omnigraph.errors.changes import (
+    ChangeCursorRejectedError,
+    ChangeFeedGapError,
+    ChangeSchemaBoundaryError,
+)
 from omnigraph.errors.embedding import EmbeddingError
 from omnigraph.errors.handles import ClosedError, ForkedProcessError
 from omnigraph.errors.inputs import CheckError, CompileError, ConstraintError, InvalidInputError, ParseError
@@ -67,6 +75,9 @@ __all__ = [
     "BackendFailedToLoadError",
     "BackendNotInstalledError",
     "BranchReplacedError",
+    "ChangeCursorRejectedError",
+    "ChangeFeedGapError",
+    "ChangeSchemaBoundaryError",
     "CheckError",
     "ClosedError",
     "CompileError",

@@ -39,6 +39,9 @@ class ErrorKind(StrEnum):
     RECOVERY_REQUIRED = "recovery_required"
     CLOSED = "closed"
     FORKED_PROCESS = "forked_process"
+    CHANGE_CURSOR_REJECTED = "change_cursor_rejected"
+    CHANGE_FEED_GAP = "change_feed_gap"
+    CHANGE_SCHEMA_BOUNDARY = "change_schema_boundary"
 
 
 class OmnigraphError(Exception):

@@ -15,6 +15,7 @@ from omnigraph.engine.reader import QuerySource, Reader
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import run_plan
 from omnigraph.engine.type_names import check_columns, find_type
+from omnigraph.graph.changes import Changes
 from omnigraph.history.commit_listing import Commits
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.repository import Repository, SnapshotLike
@@ -34,6 +35,12 @@ class ReadVerbs:
         """The history of the graph."""
         self._lifetime.check()
         return Commits(self._repository)
+
+    @property
+    def changes(self) -> Changes:
+        """What happened to the graph, commit by commit, for those who follow it; ``g.changes(...)`` gives a page."""
+        self._lifetime.check()
+        return Changes(self._repository)
 
     def snapshot(self, branch: str = "main", *, at: SnapshotLike | None = None) -> Snapshot:
         """A branch as it is now, or as it was at a commit id or a manifest version; costs nothing to keep.
@@ -143,10 +150,4 @@ class ReadVerbs:
         with self._lifetime:
             seen = self._repository.snapshot_of(branch, snapshot)
             parts = export_parts(seen, self._repository.tables, types=types)
-        return self._lines(parts)
-
-    def _lines(self, parts: Iterator[Sequence[str]]) -> Iterator[str]:
-        for lines in self._lifetime.each(parts):
-            for line in lines:
-                self._lifetime.check()
-                yield line
+        return self._lifetime.each_of(parts)

@@ -93,6 +93,13 @@ class Lifetime:
                     return
             yield value
 
+    def each_of(self, parts: Iterable[Iterable[T]]) -> Iterator[T]:
+        """The values of parts, each part made in a call of its own: after the close there are no more values."""
+        for part in self.each(parts):
+            for value in part:
+                self.check()
+                yield value
+
     def _take_release(self) -> Callable[[], None] | None:
         if self._calls or self._release is None:
             return None

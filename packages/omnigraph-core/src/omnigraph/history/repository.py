@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from typing import Final
 
 from omnigraph.config import Settings
@@ -156,13 +157,12 @@ class Repository:
 
     def _named(self, name: str) -> ManifestLog:
         """The newest log of a branch, or the one of a tag."""
-        try:
+        # What cannot be a name is not there either.
+        with suppress(NotFoundError, InvalidInputError):
             return self.newest(name)
-        except NotFoundError:
-            pass
         try:
             tag = read_tag(self.adapter, name)
-        except NotFoundError as error:
+        except (NotFoundError, InvalidInputError) as error:
             raise NotFoundError(
                 f'There is no commit, branch or tag "{name}".',
                 help="List what there is: omnigraph commit list, omnigraph branch list, omnigraph tag list.",

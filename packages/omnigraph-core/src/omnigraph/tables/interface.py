@@ -172,9 +172,8 @@ class TableStorage(Sealed, ABC):
     def count_vectors(self, handle: SnapshotHandle, column: str) -> int:
         """How many rows have a vector in this column that no vector index covers: a pass over what is not covered.
 
-        A vector that is zero, or not a number somewhere, has no direction and does not count.
-
-        With none ``stage_indexes`` builds nothing for the column.
+        A vector that is zero, or not a number somewhere, has no direction and does not count. With none
+        ``stage_indexes`` builds nothing for the column.
         """
 
     @abstractmethod
@@ -281,8 +280,8 @@ class TableStorage(Sealed, ABC):
     ) -> StagedHandle:
         """Rows of which the first replace those at these addresses, in this order; the others are new.
 
-        As ``stage_upsert`` for who knows where the rows lie: nothing is searched. Ids are the caller's matter. The rows
-        at the addresses ``removed`` go in the same step.
+        As ``stage_upsert`` for who knows where the rows lie: nothing is searched. Ids are the caller's matter. Rows at
+        ``removed`` go in the same step.
 
         Raises:
             InternalError: more addresses than rows, one given twice, or one without a row.

@@ -87,11 +87,12 @@ def make_candidate(
             spools.add(rows.undecided)
             conflicts += rows.conflicts
             resolved += rows.resolved
-        change = spools.change(committed)
+        can_adopt = _can_adopt(each, heads.target.branch)
+        change = spools.change(committed, is_written=not can_adopt)
         if change.is_empty:
             continue
         judged.append(change)
-        if _can_adopt(each, heads.target.branch):
+        if can_adopt:
             adopted.append(_adopted(each))
         else:
             written.append(change)

@@ -39,13 +39,12 @@ class RowSpools:
         self._new.add(rows.after.filter(pc.and_(pc.invert(was_there), is_there)))
         self._removed.add(rows.before.filter(pc.and_(was_there, pc.invert(is_there))))
 
-    def change(self, committed: CommittedRows) -> TypeChange:
-        """All of it as a change of the type."""
+    def change(self, committed: CommittedRows, *, is_written: bool) -> TypeChange:
+        """All of it as a change of the type; what is not to be written is not looked for among what is committed."""
         replacing, new, removed = (each.finish() for each in (self._replacing, self._new, self._removed))
         addresses = None
-        if replacing.num_rows <= MAX_LOCATED:
-            ids = replacing["id"].combine_chunks()
-            addresses = committed.locate(self._target, ids) if len(ids) else pa.array([], pa.uint64())
+        if is_written and replacing.num_rows <= MAX_LOCATED:
+            addresses = committed.locate(self._target, replacing["id"].combine_chunks())
         rows = pa.concat_tables([replacing, new])
         return TypeChange(
             target=self._target,
