@@ -11,6 +11,7 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.history.lineage import first_parents, parents_of, reachable
 from omnigraph.schema import EdgeType, compile_schema
 from omnigraph.write.init import CLAIM
 from omnigraph.write.integrity import FindingKind, broken_history, check_integrity
@@ -48,7 +49,13 @@ def _stored_problems(graph: Graph, is_settled: bool) -> list[str]:
 
 def _history_problems(graph: Graph) -> list[str]:
     commits = graph.commits.list()
-    problems = broken_history(commits)
+    known = {each.id: each for each in commits}
+    # What was merged is no part of the line, but it led to the newest commit, and so did what it came from.
+    problems = broken_history([*first_parents(commits[0].id, known.get)])
+    stray = sorted(known.keys() - {each.id for each in reachable(commits[0].id, commits)})
+    problems += [f"history is no line: {each} did not lead to the newest commit" for each in stray]
+    lost = [each.id for each in commits if not known.keys() >= {*parents_of(each)}]
+    problems += [f"history is no line: a parent of {each} is not there" for each in lost]
     if graph.snapshot().commit.id != commits[0].id:
         problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {graph.snapshot().commit.id}")
     return problems
