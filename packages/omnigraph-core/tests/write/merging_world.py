@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import omnigraph as og
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import SnapshotLike
 from omnigraph.tables.counting import TableCounts, count_table_calls
+from omnigraph.testing.faults import Once, armed
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  mail: String? @unique }
@@ -121,3 +122,12 @@ def counted_writes() -> Iterator[TableCounts]:
     with count_table_calls() as counts:
         yield found
     found.update({name: count for name, count in counts.items() if name not in READS})
+
+
+def meanwhile(moment: str, act: Callable[[], object]) -> AbstractContextManager[None]:
+    """Let something happen when a merge comes to a failpoint, the first time that anybody does."""
+
+    def happen(_name: str) -> None:
+        act()
+
+    return armed({moment: Once(happen)})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from merging_world import (
+    again,
     age_of,
     check_history,
     content,
@@ -13,6 +14,7 @@ from merging_world import (
     drop,
     ids,
     log_of,
+    meanwhile,
     new_graph,
     note,
     person,
@@ -24,7 +26,7 @@ import omnigraph as og
 from omnigraph import failpoints
 from omnigraph.errors import HeadMovedError, InvalidInputError, MergeConflictError, MergeConflictKind, NotFoundError
 from omnigraph.history.branches import REFS_PREFIX
-from omnigraph.testing.faults import Call, Fault, FaultyAdapter, armed
+from omnigraph.testing.faults import Fault, FaultyAdapter
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.testing.graph_contract.faults import opened_through
 from omnigraph.testing.invariants import assert_graph_is_whole
@@ -168,14 +170,11 @@ def test_a_head_that_moves_while_the_merge_is_under_way_is_told(graph: og.Graph)
     put(graph, "dev", person("eve"))
     head = graph.snapshot().commit
 
-    def write(_name: str) -> None:
-        with og.open(graph.uri) as other:
+    def write() -> None:
+        with again(graph) as other:
             put(other, "main", note("n2"))
 
-    with (
-        armed({failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION: Call(write)}),
-        pytest.raises(HeadMovedError),
-    ):
+    with meanwhile(failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION, write), pytest.raises(HeadMovedError):
         graph.branches.merge("dev", expect_head=head)
     assert (ids(graph, "Person"), ids(graph, "Note")) == (["ann", "bob"], ["n1", "n2"])
     assert graph.branches.merge("dev").outcome == "merged"
@@ -221,7 +220,7 @@ def test_that_the_store_does_not_delete_the_branch_is_no_failure_of_a_merge(grap
 
 def test_a_branch_that_moved_on_is_not_deleted_with_what_was_not_merged(graph: og.Graph):
     put(graph, "dev", person("eve"))
-    with armed({failpoints.PUBLISH_ACKNOWLEDGED: Call(_once(lambda: put(graph, "dev", person("fay"))))}):
+    with meanwhile(failpoints.PUBLISH_ACKNOWLEDGED, lambda: put(graph, "dev", person("fay"))):
         result = graph.branches.merge("dev", delete_branch=True)
     assert (result.outcome, result.branch_deleted) == ("fast_forward", False)
     assert result.branch_delete_error == "dev has commits that were not merged."
@@ -233,8 +232,7 @@ def test_a_branch_that_moved_on_is_not_deleted_with_what_was_not_merged(graph: o
 
 def test_maintenance_of_the_branch_does_not_keep_it(graph: og.Graph):
     put(graph, "dev", person("eve"))
-    maintain = _once(lambda: graph.maintain.ensure_indices(branch="dev"))
-    with armed({failpoints.PUBLISH_ACKNOWLEDGED: Call(maintain)}):
+    with meanwhile(failpoints.PUBLISH_ACKNOWLEDGED, lambda: graph.maintain.ensure_indices(branch="dev")):
         assert graph.branches.merge("dev", delete_branch=True).branch_deleted
 
 
@@ -246,7 +244,7 @@ def test_a_branch_made_anew_under_the_name_is_not_deleted(graph: og.Graph):
         graph.branches.create("dev")
         put(graph, "dev", person("gus"))
 
-    with armed({failpoints.PUBLISH_ACKNOWLEDGED: Call(_once(make_anew))}):
+    with meanwhile(failpoints.PUBLISH_ACKNOWLEDGED, make_anew):
         result = graph.branches.merge("dev", delete_branch=True)
     assert not result.branch_deleted
     assert "made anew" in str(result.branch_delete_error)
@@ -255,16 +253,10 @@ def test_a_branch_made_anew_under_the_name_is_not_deleted(graph: og.Graph):
 
 def test_a_branch_that_somebody_else_deleted_is_told(graph: og.Graph):
     put(graph, "dev", person("eve"))
-    with armed({failpoints.PUBLISH_ACKNOWLEDGED: Call(_once(lambda: graph.branches.delete("dev")))}):
+    with meanwhile(failpoints.PUBLISH_ACKNOWLEDGED, lambda: graph.branches.delete("dev")):
         result = graph.branches.merge("dev", delete_branch=True)
     assert (result.outcome, result.branch_deleted) == ("fast_forward", False)
     assert "no branch" in str(result.branch_delete_error)
-
-
-def _once(act: Any) -> Any:
-    """Does something the first time only: what it does comes by the same failpoint."""
-    left = [act]
-    return lambda _name: left.pop()() if left else None
 
 
 # ── what cannot be asked ─────────────────────────────────────────────────────────────────────────────────────────────
