@@ -327,8 +327,12 @@ def test_a_branch_without_changes_that_two_merge_at_once_is_merged_once(moment: 
 
 
 @pytest.mark.parametrize("moment", [JUDGED, failpoints.PUBLISH_BEFORE_COMMIT])
-def test_a_merge_that_somebody_decided_otherwise_meanwhile_is_not_decided_again(graph: og.Graph, moment: str):
+def test_a_merge_that_somebody_decided_otherwise_meanwhile_is_not_decided_again(moment: str):
+    graph = new_graph()
+    graph.branches.create("dev")
+    put(graph, "dev", person("ann", 31))
     put(graph, "main", person("ann", 32))
+    # It moves no type either.
     ours = elsewhere(graph, lambda other: other.branches.merge("dev", strategy="ours"))
     with meanwhile(moment, ours):
         result = graph.branches.merge("dev", strategy="theirs")
