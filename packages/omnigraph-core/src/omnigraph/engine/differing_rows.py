@@ -33,7 +33,8 @@ MEMORY_BYTES: Final = 128 * 1024**2
 
 _TAKEN_BYTES: Final = 16 * 1024**2
 _TAKEN_ROWS: Final = 131_072
-"""How much is fetched by address at a time: so many rows, fewer where they are wide in the files."""
+_FIRST_ROWS: Final = 1_024
+"""How much is fetched by address at a time: so many rows, fewer where they are wide; the first ones tell how wide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -95,14 +96,15 @@ class _Gathered:
         """Take the rows at these addresses."""
         if self._stored is None:
             return
-        parts = self._stored.parts
-        width = sum(each.byte_count for each in parts) // max(1, sum(each.row_count for each in parts))
-        count = max(1, min(_TAKEN_ROWS, _TAKEN_BYTES // max(1, width)))
-        for start in range(0, len(addresses), count):
+        start, count = 0, min(_FIRST_ROWS, _TAKEN_ROWS)
+        while start < len(addresses):
             chosen = addresses[start : start + count]
             rows = self._stored.take(chosen, self._plain).append_column(ADDRESS_FIELD, pa.array(chosen))
             for batch in rows.to_batches():
                 self._order.add(batch)
+            start += len(chosen)
+            # In the files they may be a hundred times smaller.
+            count = min(_TAKEN_ROWS, max(1, _TAKEN_BYTES * len(chosen) // max(1, rows.nbytes)))
 
     def batches(self) -> Batches:
         """All rows by ascending id, with their Blobs."""
