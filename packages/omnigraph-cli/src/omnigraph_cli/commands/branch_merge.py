@@ -56,8 +56,8 @@ def merge(
     A node or edge that both changed otherwise is a conflict, and so is what breaks a rule of the schema afterwards. All
     conflicts are told, and nothing is merged while there is one.
 
-    Exit code 0 when it is merged, was already, or a dry run found no conflict; 4 when there are conflicts, or the newest
-    commit is not the expected one; 1 when there is no such branch.
+    Exit code 0 when it is merged, was already, or a dry run found no conflict; 4 when there are conflicts, or the
+    newest commit is not the expected one; 1 when there is no such branch.
     """
     place = GraphPlace.of(session, uri, options)
     if not dry_run:

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from omnigraph import failpoints
-from omnigraph.errors import AlreadyExistsError, InvalidInputError, StorageError
+from omnigraph.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import MAIN, Branch, BranchRef, branch_key, resolve_branch, spell_ref
 from omnigraph.history.log import ManifestLog, fork_manifest
@@ -40,6 +40,24 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
         raise _exists(name)
     reach(failpoints.BRANCH_CREATE_POST_REF)
     return Branch(name=name, head=head.id, base_commit=ref.base_commit, created_at=ref.created_at)
+
+
+def ensure_branch(repository: Repository, name: str, base: str) -> bool:
+    """Make a branch from another one unless it is there; whether it was made.
+
+    Raises:
+        InvalidInputError: a branch cannot be called so.
+        NotFoundError: there is no such base.
+    """
+    try:
+        resolve_branch(repository.adapter, name)
+    except NotFoundError:
+        try:
+            make_branch(repository, name, repository.newest(base))
+        except AlreadyExistsError:
+            return False
+        return True
+    return False
 
 
 def delete_branch(repository: Repository, name: str, *, incarnation: str | None = None) -> None:
