@@ -117,18 +117,23 @@ def _decide(strategy: Strategy, conflict: Conflict) -> Side | None:
 
 
 def _broken_rules(graph: ModelGraph, image: Rows) -> Iterator[Conflict]:
-    """What the merged image breaks. Rows of the target that stay as they are broke nothing before."""
+    """What the merged image breaks by rows that the merge writes, and by nodes and edges that it takes away."""
     kinds: Final = MergeConflictKind
+    written = {
+        key: {id_ for id_, row in rows.items() if not is_same(row, graph.rows[key].get(id_))}
+        for key, rows in image.items()
+    }
+    before = {(key, row.id) for key, row in graph.stranded(graph.rows)}
     for key, row in graph.stranded(image):
-        yield Conflict(kinds.ORPHAN_EDGE, *_named(key), row.id)
+        if row.id in written[key] or (key, row.id) not in before:
+            yield Conflict(kinds.ORPHAN_EDGE, *_named(key), row.id)
     for key, rows in image.items():
-        written = {id_ for id_, row in rows.items() if not is_same(row, graph.rows[key].get(id_))}
-        for id_ in written:
+        for id_ in written[key]:
             if _is_refused(graph, key, rows[id_]):
                 yield Conflict(kinds.VALUE_CONSTRAINT_VIOLATION, *_named(key), id_)
         for _, holders in graph.clashes(key, rows.values()):
             for row in holders:
-                if row.id in written:
+                if row.id in written[key]:
                     yield Conflict(kinds.UNIQUE_VIOLATION, *_named(key), row.id)
         for node, _ in graph.miscounted(key, image):
             yield Conflict(kinds.CARDINALITY_VIOLATION, *_named(key), node)
