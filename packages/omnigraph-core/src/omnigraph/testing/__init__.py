@@ -1,4 +1,4 @@
-"""For whoever tests against OmniGraph: contracts, faults, races, histories, models of graphs, branches and queries, S3 servers.
+"""For whoever tests against OmniGraph: contracts, faults, races, histories, models of graphs and branches, S3 servers.
 
 Names are loaded when first used: pytest imports this package in every run of every environment that has core.
 """
