@@ -306,7 +306,10 @@ def test_a_strategy_that_leaves_a_rule_broken_does_not_help(model: BranchedModel
     take = Update(type="Person", values={"mail": "m"}, where=named("bo"))
     model.mutate([free, take], "late")
     model.mutate([Update(type="Person", values={"age": 5}, where=named("ann"))], "main")
-    assert {each.kind for each in model.merge("late", "main").conflicts} == {MergeConflictKind.DIVERGENT_UPDATE}
+    assert {each.kind for each in model.merge("late", "main").conflicts} == {
+        MergeConflictKind.DIVERGENT_UPDATE,
+        MergeConflictKind.UNIQUE_VIOLATION,
+    }
     (left,) = model.merge("late", "main", "ours").conflicts
     assert (left.kind, left.id) == (MergeConflictKind.UNIQUE_VIOLATION, "bo")
     assert model.merge("late", "main", "theirs").outcome == "merged"
@@ -331,12 +334,13 @@ def test_edges_of_a_source_that_is_deleted_are_not_counted(model: BranchedModel)
     assert rows(model, "edge:Cites") == {}
 
 
-def test_while_rows_conflict_rules_are_not_judged(model: BranchedModel):
+def test_where_a_row_is_open_rules_are_judged_with_that_of_the_target(model: BranchedModel):
     for branch, name in (("side", "ann"), ("main", "bo")):
         model.mutate([Update(type="Person", values={"mail": "m"}, where=named(name))], branch)
         model.mutate([Update(type="Person", values={"age": len(name)}, where=named("cy"))], branch)
-    assert conflicts(model) == {("divergent_update", "node", "Person", "cy")}
-    assert conflicts(model, "theirs") == {("unique_violation", "node", "Person", "ann")}
+    broken = ("unique_violation", "node", "Person", "ann")
+    assert conflicts(model) == {("divergent_update", "node", "Person", "cy"), broken}
+    assert conflicts(model, "theirs") == {broken}
 
 
 def test_with_conflicts_and_in_a_dry_run_nothing_is_published(model: BranchedModel):

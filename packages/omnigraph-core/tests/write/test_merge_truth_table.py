@@ -327,4 +327,4 @@ def test_a_dry_run_tells_the_changes_or_the_conflicts_and_does_nothing(
         for entity in ("node", "edge")
         if result != cell[2]
     }
-    assert {(each.entity, each.id, str(each.op)) for each in decided.changes} == wanted
+    assert {(each["entity"], each["id"], each["op"]) for each in decided.changes.to_pylist()} == wanted

@@ -5,8 +5,8 @@
 
 A strategy decides rows that both sides changed: ``ours`` keeps the row of the target, ``theirs`` takes that of the
 source, and no row may be as good as one. It decides nothing else: where the decided rows together break a rule of the
-schema, the merge fails, whatever the strategy. As long as a row is undecided there is no image to hold the rules
-against, so row conflicts are told alone.
+schema, the merge fails, whatever the strategy. Where a row is undecided, that of the target stands in for it while the
+rules are judged, so that everything is told at once.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def merge_rows(graph: ModelGraph, *, base: Rows, source: Rows, strategy: Strateg
             row = of_source if side == "theirs" else of_target
             if row is not None:
                 rows[id_] = row
-    broken = frozenset(open_) or frozenset(_broken_rules(graph, image))
-    return MergedRows(image=image, conflicts=broken, resolved=frozenset(resolved))
+    conflicts = frozenset(open_) | frozenset(_broken_rules(graph, image))
+    return MergedRows(image=image, conflicts=conflicts, resolved=frozenset(resolved))
 
 
 def row_conflict(base: ModelRow | None, source: ModelRow | None, target: ModelRow | None) -> MergeConflictKind | None:
