@@ -122,9 +122,9 @@ class BranchTrial:
         expected = outcome_of(lambda: take_step(self.model, step))
         found = outcome_of(lambda: graph.mutate(source, params=params, branch=step.branch))
         if REFUSED in (found, expected):
-            assert found == expected
+            same(found, expected)
             return
-        assert (found.affected_nodes, found.affected_edges) == expected
+        same((found.affected_nodes, found.affected_edges), expected)
         assert (found.commit is None) == (expected == (0, 0))
         if found.commit is not None:
             self._note(step.branch)
@@ -150,10 +150,10 @@ class BranchTrial:
         if self.random.random() < 0.3:
             expected = self.model.merge(step.source, step.into, strategy, is_dry_run=True)
             told = graph.branches.merge(step.source, step.into, strategy=strategy, dry_run=True)
-            assert (told.outcome, told.commit) == (expected.outcome, None)
-            assert {identity(each) for each in told.conflicts} == expected.conflicts
+            same((told.outcome, told.commit), (expected.outcome, None))
+            same({identity(each) for each in told.conflicts}, expected.conflicts)
             if not expected.conflicts:
-                assert shown(changes_of_arrow(told.changes)) == shown(changes_between(image, expected.image))
+                same(shown(changes_of_arrow(told.changes)), shown(changes_between(image, expected.image)))
             with pytest.raises(HeadMovedError):
                 graph.branches.merge(step.source, step.into, strategy=strategy, expect_head=heads[1] + "0")
         expected = take_step(self.model, step)
@@ -165,17 +165,17 @@ class BranchTrial:
             found = call(step.source, step.into, **options)
         except MergeConflictError as error:
             conflicts = error.conflicts
-        assert {identity(each) for each in conflicts} == expected.conflicts
+        same({identity(each) for each in conflicts}, expected.conflicts)
         if conflicts:
             return
-        assert (found.outcome, found.branch_deleted) == (expected.outcome, step.deletes_source)
-        assert (found.base_commit, found.resolved) == (self.commits[expected.base], len(expected.resolved))
+        same((found.outcome, found.branch_deleted), (expected.outcome, step.deletes_source))
+        same((found.base_commit, found.resolved), (self.commits[expected.base], len(expected.resolved)))
         if expected.commit is None:
             assert found.commit is None
             return
         self._note(step.into)
-        assert found.commit.id == self.commits[expected.commit]
-        assert [found.commit.parent_id, found.commit.merged_parent_id] == heads
+        same(found.commit.id, self.commits[expected.commit])
+        same([found.commit.parent_id, found.commit.merged_parent_id], heads)
 
     # ── comparing ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -190,17 +190,17 @@ class BranchTrial:
 
     def _compare_branches(self) -> None:
         listed = self.graph.branches.list()
-        assert [each.name for each in listed] == ["main", *sorted({*self.model.branches} - {"main"})]
-        assert {each.name: each.head for each in listed} == {name: self._head(name) for name in self.model.branches}
+        same([each.name for each in listed], ["main", *sorted({*self.model.branches} - {"main"})])
+        same({each.name: each.head for each in listed}, {name: self._head(name) for name in self.model.branches})
         for each in listed[1:]:
-            assert each.base_commit == self.commits[self.model.branch(each.name).base_commit]
+            same(each.base_commit, self.commits[self.model.branch(each.name).base_commit])
 
     def _compare(self, branch: str) -> None:
         graph = self.graph
         assert self.model.agrees(graph.export(branch=branch), branch), self._difference(branch)
         listed = [each.id for each in graph.commits.list(branch)]
-        assert listed[0] == self._head(branch)
-        assert sorted(listed) == sorted(self.commits[each] for each in self.model.history(branch))
+        same(listed[0], self._head(branch))
+        same(sorted(listed), sorted(self.commits[each] for each in self.model.history(branch)))
         edge = self.world.catalog.edges[self.random.choice(sorted(self.world.catalog.edges))]
         step = f"{edge.name[0].lower()}{edge.name[1:]}"
         query = f"query follow() {{ match {{ $a: {edge.source}  $a {step} $b }} return {{ $a, $b }} }}"
@@ -227,13 +227,19 @@ class BranchTrial:
             assert self.model.agrees(lines, at=each), f"{each} {self.commits[each]}: {lines}"
             commit, known = self.graph.commits.show(self.commits[each]), self.model.commits[each]
             parents = [commit.parent_id, commit.merged_parent_id]
-            assert parents == [parent and self.commits[parent] for parent in (known.parent, known.merged_parent)]
-            assert commit.branch == known.branch
+            same(parents, [parent and self.commits[parent] for parent in (known.parent, known.merged_parent)])
+            same(commit.branch, known.branch)
         for _ in range(differences):
             one, other = self.random.choice(reached), self.random.choice(reached)
             found = shown(self.graph.diff(self.commits[one], self.commits[other]))
-            assert found == shown(self.model.diff(one, other)), f"{one} to {other}"
+            same(found, shown(self.model.diff(one, other)), f"{one} to {other}")
         assert_graph_is_whole(self.graph)
+
+
+def same(found: Any, expected: Any, about: str = "") -> None:
+    """An assertion that tells both; this is no test module, where pytest would."""
+    if found != expected:
+        raise AssertionError(f"{about}\n── found:    {found}\n── expected: {expected}")
 
 
 def outcome_of(call: Any) -> Any:

@@ -334,13 +334,22 @@ def test_edges_of_a_source_that_is_deleted_are_not_counted(model: BranchedModel)
     assert rows(model, "edge:Cites") == {}
 
 
-def test_where_a_row_is_open_rules_are_judged_with_that_of_the_target(model: BranchedModel):
+def test_rules_are_judged_beside_rows_that_are_open(model: BranchedModel):
     for branch, name in (("side", "ann"), ("main", "bo")):
         model.mutate([Update(type="Person", values={"mail": "m"}, where=named(name))], branch)
         model.mutate([Update(type="Person", values={"age": len(name)}, where=named("cy"))], branch)
     broken = ("unique_violation", "node", "Person", "ann")
     assert conflicts(model) == {("divergent_update", "node", "Person", "cy"), broken}
     assert conflicts(model, "theirs") == {broken}
+
+
+def test_a_row_that_is_open_is_there_while_rules_are_judged(model: BranchedModel):
+    """Main deleted a node that side changed and hung an edge on: only the node is to be decided."""
+    model.load([person("bo", age=5), edge("Knows", "k2", "cy", "bo")], "merge", "side")
+    model.mutate([DeleteNodes(type="Person", where=named("bo"))], "main")
+    assert conflicts(model) == {("delete_vs_update", "node", "Person", "bo")}
+    assert conflicts(model, "ours") == {("orphan_edge", "edge", "Knows", "k2")}
+    assert model.merge("side", "main", "theirs").outcome == "merged"
 
 
 def test_with_conflicts_and_in_a_dry_run_nothing_is_published(model: BranchedModel):

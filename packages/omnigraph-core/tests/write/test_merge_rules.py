@@ -318,13 +318,24 @@ def test_conflicts_about_rules_are_told_for_all_rules_at_once(graph: og.Graph):
     }
 
 
-def test_where_a_row_is_open_rules_are_judged_with_that_of_the_target(graph: og.Graph):
+def test_rules_are_judged_beside_rows_that_are_open(graph: og.Graph):
     for branch, name, age in (("feature", "ann", 1), ("main", "bo", 2)):
         update(graph, branch, name, mail="m")
         update(graph, branch, "cy", age=age)
     broken = ("unique_violation", "node", "Person", "ann")
     assert conflicts_of(graph) == {("divergent_update", "node", "Person", "cy"), broken}
     assert conflicts_of(graph, strategy="theirs") == {broken}
+
+
+@pytest.mark.parametrize("into", SIDES)
+def test_a_row_that_is_open_is_there_while_rules_are_judged(graph: og.Graph, into: str):
+    """The target deleted a node that the source changed and hung an edge on: only the node is to be decided."""
+    graph.load([person("bo", age=5), edge("Knows", "k2", "cy", "bo")], "merge", branch=SIDES[into])
+    do(graph, into, 'delete Person where name = "bo"')
+    assert conflicts_of(graph, into) == {("delete_vs_update", "node", "Person", "bo")}
+    assert conflicts_of(graph, into, "ours") == {("orphan_edge", "edge", "Knows", "k2")}
+    after = merged(graph, into, "theirs")
+    assert (after["bo"]["age"], "k2" in after, "k1" in after) == (5, True, False)
 
 
 MANY = 150

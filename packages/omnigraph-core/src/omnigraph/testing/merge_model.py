@@ -5,8 +5,8 @@
 
 A strategy decides rows that both sides changed: ``ours`` keeps the row of the target, ``theirs`` takes that of the
 source, and no row may be as good as one. It decides nothing else: where the decided rows together break a rule of the
-schema, the merge fails, whatever the strategy. Where a row is undecided, that of the target stands in for it while the
-rules are judged, so that everything is told at once.
+schema, the merge fails, whatever the strategy. Everything is told at once: while the rules are judged, an undecided row
+is there as the target has it, or as the source has it where the target deleted it.
 """
 
 from __future__ import annotations
@@ -66,13 +66,12 @@ def merge_rows(graph: ModelGraph, *, base: Rows, source: Rows, strategy: Strateg
         for id_ in sorted({*base[key], *source[key], *target[key]}):
             of_base, of_source, of_target = base[key].get(id_), source[key].get(id_), target[key].get(id_)
             kind = row_conflict(of_base, of_source, of_target)
-            side: Side = "theirs" if kind is None and not is_same(of_source, of_base) else "ours"
+            row = of_target if is_same(of_source, of_base) else of_source
             if kind is not None:
                 conflict = Conflict(kind, *_named(key), id_)
-                decided = _decide(strategy, conflict)
-                (open_ if decided is None else resolved).add(conflict)
-                side = decided or "ours"
-            row = of_source if side == "theirs" else of_target
+                side = _decide(strategy, conflict)
+                (open_ if side is None else resolved).add(conflict)
+                row = {"ours": of_target, "theirs": of_source, None: of_target or of_source}[side]
             if row is not None:
                 rows[id_] = row
     conflicts = frozenset(open_) | frozenset(_broken_rules(graph, image))
