@@ -200,6 +200,18 @@ def test_of_bases_at_equal_distance_the_one_of_the_newest_version_counts(model: 
     assert model.merge_base(model.branch("main").head, model.branch("side").head) == on_side
 
 
+def test_a_base_that_another_one_descends_from_does_not_count_however_near_it_is(model: BranchedModel):
+    """``old`` took all of side in one step, so by that step the first commit of all is the nearest."""
+    model.create("old", at="c0")
+    for name in ("dee", "eve"):
+        model.load([person(name)], "append", "side")
+    fork = model.branch("main").head
+    model.merge("side", "old")
+    model.mutate([DeleteNodes(type="Person", where=named("cy"))], "main")
+    assert model.merge("old", "main").base == fork
+    assert set(rows(model, "node:Person")) == {"ann", "bo", "dee", "eve"}
+
+
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -56,6 +56,18 @@ def test_of_two_bases_at_equal_distance_the_one_of_the_newest_version_counts(
     assert values(graph)["x"] == expected
 
 
+def test_a_base_that_another_one_descends_from_does_not_count_however_near_it_is(graph: og.Graph):
+    """A branch from the first commit takes all of side in one step; compared with that commit, x would come back."""
+    graph.branches.create("old", at=graph.commits.list()[-1].id)
+    graph.branches.create("side")
+    for number in range(3):
+        put(graph, "side", "y", number)
+    assert graph.branches.merge("side", "old").outcome == "fast_forward"
+    graph.mutate('query gone() { delete Count where name = "x" }')
+    assert graph.branches.merge("old").outcome == "merged"
+    assert values(graph) == {"y": 2}
+
+
 def test_what_was_merged_before_is_not_merged_again(graph: og.Graph):
     graph.branches.create("side")
     put(graph, "side", "x", 1)

@@ -228,10 +228,16 @@ class BranchedModel:
         return replace(result, commit=self._publish(into, merged.image, merged_parent=theirs.id))
 
     def merge_base(self, one: str, other: str) -> str:
-        """The common ancestor of least distance to both together; of several the one with the newest version."""
+        """The common ancestor of least distance to both together; of several the one with the newest version.
+
+        One that another common ancestor descends from does not count, however near it is by some way: compared with it,
+        what was deleted in between would come back.
+        """
         near, far = self._distances(one), self._distances(other)
-        common = [self.commits[each] for each in near.keys() & far.keys()]
-        return min(common, key=lambda each: (near[each.id] + far[each.id], -each.version, -each.number)).id
+        common = near.keys() & far.keys()
+        overtaken = {parent for each in common for parent in self.commits[each].parents}
+        bases = [self.commits[each] for each in common - overtaken]
+        return min(bases, key=lambda each: (near[each.id] + far[each.id], -each.version, -each.number)).id
 
     def diff(self, before: str, after: str) -> list[ModelChange]:
         """In which rows two commits differ: nodes, then edges, by type and id."""

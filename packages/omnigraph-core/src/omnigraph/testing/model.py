@@ -151,21 +151,25 @@ class ModelGraph:
         if mode == "overwrite":
             return {row.id: row for row in rows}
         if mode == "merge":
-            return {**stored, **{row.id: row for row in (self._upserted(key, row) for row in rows)}}
+            named = {row.id for row in rows if row.is_named}
+            return {**stored, **{row.id: row for row in (self._upserted(key, row, named) for row in rows)}}
         twice = [row.id for row in rows if row.id in stored]
         if twice:
             raise ModelRefusalError(f"{key} already has the ids {twice}")
         return {**stored, **{row.id: row for row in rows}}
 
-    def _upserted(self, key: str, row: ModelRow) -> ModelRow:
-        """An edge without an id takes the place of the one that has its unique tuple of ends, if there is one."""
+    def _upserted(self, key: str, row: ModelRow, named: set[str]) -> ModelRow:
+        """An edge without an id takes the place of the one that has its unique tuple of ends, if there is one.
+
+        A stored edge that the same records name by its id is what they say, and gives no place away.
+        """
         owner = self.type_of(key)
         ends = next((rule for rule in _uniques(owner) if {"src", "dst"} <= set(rule.columns)), None)
         if row.is_named or ends is None:
             return row
         held = _tuple(owner, row, ends)
         for other in self.rows[key].values():
-            if held is not None and _tuple(owner, other, ends) == held:
+            if held is not None and other.id not in named and _tuple(owner, other, ends) == held:
                 return replace(row, id=other.id, is_named=other.is_named)
         return row
 
