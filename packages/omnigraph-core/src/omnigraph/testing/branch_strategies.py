@@ -29,9 +29,6 @@ PATIENCE: Final = 3
 
 ULID_LENGTH: Final = 26
 
-EDGE_IDS: Final = 2
-"""How many ids edges of a type are given by loads."""
-
 SCHEMA: Final = """
 node Person {
     name: String @key
@@ -57,12 +54,12 @@ START: Final[tuple[Record, ...]] = (
     {"type": "Person", "data": {"name": "bo", "mood": "bad"}},
     {"type": "Note", "data": {"id": "n1", "text": "a", "weight": 0.5, "tags": []}},
     {"type": "Note", "data": {"id": "n2", "text": "b"}},
-    {"edge": "Knows", "from": "ann", "to": "bo", "data": {"id": "Knows-0"}},
+    {"edge": "Knows", "from": "ann", "to": "bo", "data": {"id": "Knows-start"}},
     {"edge": "Knows", "from": "bo", "to": "bo"},
-    {"edge": "Rated", "from": "ann", "to": "n1", "data": {"id": "Rated-0", "stars": 3}},
-    {"edge": "Owns", "from": "ann", "to": "n1", "data": {"id": "Owns-0"}},
-    {"edge": "Cites", "from": "n1", "to": "n2", "data": {"id": "Cites-0"}},
-    {"edge": "Cites", "from": "n1", "to": "n1", "data": {"id": "Cites-1"}},
+    {"edge": "Rated", "from": "ann", "to": "n1", "data": {"id": "Rated-start", "stars": 3}},
+    {"edge": "Owns", "from": "ann", "to": "n1", "data": {"id": "Owns-start"}},
+    {"edge": "Cites", "from": "n1", "to": "n2", "data": {"id": "Cites-start"}},
+    {"edge": "Cites", "from": "n1", "to": "n1", "data": {"id": "Cites-more"}},
     {"edge": "Cites", "from": "n1", "to": "n2"},
 )
 """What is there before there are branches."""
@@ -235,9 +232,8 @@ def _any_write(random: Random, world: MutationWorld, model: BranchedModel, branc
         made = _connection(random, world, model.graph(branch))
         if random.random() < 0.4:
             return Mutate(branch=branch, statements=(made,))
-        data = {**made.values, "id": _edge_id(random, made.type)}
-        record = {"edge": made.type, "from": made.source, "to": made.target, "data": data}
-        return LoadRecords(branch=branch, mode="append", records=(record,))
+        record = {"edge": made.type, "from": made.source, "to": made.target, "data": dict(made.values)}
+        return LoadRecords(branch=branch, mode="append", records=(_with_id(record),))
     if lot < 0.68:
         return _load(random, world, branch)
     return Mutate(branch=branch, statements=make_mutation(random, world))
@@ -285,19 +281,13 @@ def _load(random: Random, world: MutationWorld, branch: str, base: str | None = 
     if mode == "overwrite" and random.random() < 0.7:
         # One that removes most rows leaves little for branches to meet in.
         mode = "merge"
-    named = tuple(_with_id(random, each) for each in records)
+    named = tuple(_with_id(each) if "edge" in each and random.random() < 0.5 else each for each in records)
     return LoadRecords(branch=branch, mode=mode, records=named, base=base)
 
 
-def _with_id(random: Random, record: Record) -> Record:
-    """An edge under one of a few ids, half of the time."""
-    if "type" in record or random.random() < 0.5:
-        return record
-    return {**record, "data": {**record["data"], "id": _edge_id(random, record["edge"])}}
-
-
-def _edge_id(random: Random, name: str) -> str:
-    return f"{name}-{random.randrange(EDGE_IDS)}"
+def _with_id(edge: Record) -> Record:
+    """An edge under the one id that loads give edges of its type."""
+    return {**edge, "data": {**edge["data"], "id": f"{edge['edge']}-loaded"}}
 
 
 def _changes(model: BranchedModel, step: LoadRecords | Mutate) -> bool:
