@@ -11,15 +11,14 @@ import json
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final
-from urllib.parse import quote, unquote
 
 from omnigraph.errors import FormatError, InvalidInputError, NotFoundError
 from omnigraph.history.commits import from_micros, to_micros
+from omnigraph.history.ref_names import is_unicode, name_of_segment, ref_segment
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.interface import TablePin
 
 REFS_PREFIX: Final = "_refs/branches"
-_ENDING: Final = ".json"
 _LINE_PREFIX: Final = "b"
 _FORK_MARK: Final = "."
 
@@ -127,9 +126,9 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
 
 
 def list_branch_names(adapter: StorageAdapter) -> list[str]:
-    """Every branch but main, by name; one request."""
-    found = (each.name for each in adapter.list_dir(adapter.key(REFS_PREFIX)))
-    return sorted(unquote(each.removesuffix(_ENDING)) for each in found if each.endswith(_ENDING))
+    """Every branch but main, by name; one request. Objects that are of no branch are passed over."""
+    found = (name_of_segment(each.name) for each in adapter.list_dir(adapter.key(REFS_PREFIX)))
+    return sorted(each for each in found if each is not None)
 
 
 def spell_ref(ref: BranchRef) -> bytes:
@@ -146,7 +145,7 @@ def spell_ref(ref: BranchRef) -> bytes:
 
 def branch_key(adapter: StorageAdapter, name: str) -> ObjectKey:
     """The object of a branch; the name is quoted into one segment, so that any names can live side by side."""
-    return adapter.key(f"{REFS_PREFIX}/{quote(name, safe='')}{_ENDING}")
+    return adapter.key(f"{REFS_PREFIX}/{ref_segment(name)}")
 
 
 def _parse_ref(data: bytes, name: str) -> BranchRef:
@@ -165,11 +164,4 @@ def _parse_ref(data: bytes, name: str) -> BranchRef:
 
 
 def _is_name(name: object) -> bool:
-    if not isinstance(name, str) or not name.strip():
-        return False
-    try:
-        # A lone surrogate is text to Python and to nobody else.
-        name.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+    return isinstance(name, str) and bool(name.strip()) and is_unicode(name)

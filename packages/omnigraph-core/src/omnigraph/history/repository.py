@@ -142,7 +142,7 @@ class Repository:
             self._refuse_foreign(at)
             return self.at_version(at.branch, at.state.version)
         if isinstance(at, Commit):
-            at = at.id
+            return self.at_commit(at)
         if isinstance(at, int) and not isinstance(at, bool):
             return self.at_version(resolve_branch(self.adapter, branch), at)
         if not isinstance(at, str):
@@ -188,7 +188,7 @@ class Repository:
             )
 
     def find_commit(self, commit_id: str, branch: str = MAIN.name) -> Commit:
-        """The commit of this id.
+        """The commit of this id, also of a branch that was deleted.
 
         Raises:
             NotFoundError: there is none.
@@ -208,16 +208,24 @@ class Repository:
         return found
 
     def _logs(self, first: str) -> Iterator[ManifestLog]:
-        """The newest log of every branch, this one first and main next."""
-        yield self.newest(first)
-        if first != MAIN.name:
-            yield self.newest()
-        for name in list_branch_names(self.adapter):
-            if name != first:
+        """The newest log of every branch, this one first and main next; then those of lines that no branch has."""
+        seen: set[str | None] = set()
+        for name in dict.fromkeys((first, MAIN.name, *list_branch_names(self.adapter))):
+            try:
+                log = self.newest(name)
+            except NotFoundError:
+                # It was deleted meanwhile.
+                if name == first:
+                    raise
+                continue
+            seen.add(log.branch.physical)
+            yield log
+        for line in self.known().table.lines():
+            if line not in seen:
                 try:
-                    yield self.newest(name)
+                    yield open_manifest(self.logs, BranchRef.of_line(line, line))
                 except NotFoundError:
-                    # It was deleted meanwhile.
+                    # It was reclaimed meanwhile.
                     continue
 
     def at_version(self, branch: BranchRef, version: int) -> ManifestLog:

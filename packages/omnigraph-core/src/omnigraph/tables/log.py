@@ -253,6 +253,16 @@ class LogTable:
             raise failure from error
         return LogTable(self.adapter, self.place, dataset)
 
+    def lines(self) -> list[str]:
+        """The lines that were ever begun beside the main one, whether anybody still knows of them; by name.
+
+        Raises:
+            StorageError: they could not be listed.
+        """
+        note("log.lines")
+        with translating("look at", self.place.uri):
+            return sorted(self.dataset.branches.list())
+
     def fork(self, location: str, branch: str) -> None:
         """Begin a line of its own with this version, durably, under a name that was never used before.
 
