@@ -10,12 +10,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 
 from omnigraph.config import Settings
-from omnigraph.errors import InvalidInputError, NotFoundError, ReadOnlyError
+from omnigraph.errors import FormatError, InvalidInputError, NotFoundError, ReadOnlyError, StorageError
 from omnigraph.history.branches import MAIN, BranchRef, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
-from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.log import ManifestLog, move_damage_away, open_manifest
 from omnigraph.history.recoveries import Recovery
 from omnigraph.history.rivals import Rivals
 from omnigraph.history.schemas import GraphSchema, read_schema
@@ -64,7 +64,7 @@ class Repository:
         known = self._newest.get(ref.incarnation)
         if known is not None and known.is_newest():
             return known
-        found = open_manifest(self.logs, ref)
+        found = self.open_newest(ref)
         if known is not None and found.version < known.version:
             # The graph was removed and made anew: nothing that is known of the old one counts.
             with self._lock:
@@ -79,7 +79,23 @@ class Repository:
         """
         ref = resolve_branch(self.adapter, branch)
         known = self._newest.get(ref.incarnation)
-        return known if known is not None else self.remember(open_manifest(self.logs, ref))
+        return known if known is not None else self.remember(self.open_newest(ref))
+
+    def open_newest(self, branch: BranchRef) -> ManifestLog:
+        """The newest log on the line of a branch, whatever is remembered; what a loss of power damaged is no version.
+
+        Raises:
+            NotFoundError: there is no such line.
+            FormatError: it is damaged, and this may not write, or it cannot be helped.
+            StorageError: the store did not answer.
+        """
+        try:
+            return open_manifest(self.logs, branch)
+        except StorageError as error:
+            move_damage_away(self.adapter, branch, error)
+        # The caches of the session may hold what is gone.
+        self.logs = LogStore(self.adapter)
+        return open_manifest(self.logs, branch)
 
     def newest_known(self, log: ManifestLog) -> ManifestLog:
         """The newest log that is remembered of the same branch, or this one; no request."""
@@ -223,9 +239,9 @@ class Repository:
         for line in self.known().table.lines():
             if line not in seen:
                 try:
-                    yield open_manifest(self.logs, BranchRef.of_line(line, line))
-                except NotFoundError:
-                    # It was reclaimed meanwhile.
+                    yield self.open_newest(BranchRef.of_line(line, line))
+                except (NotFoundError, FormatError):
+                    # It was reclaimed meanwhile, or nothing of it was ever durable.
                     continue
 
     def at_version(self, branch: BranchRef, version: int) -> ManifestLog:
