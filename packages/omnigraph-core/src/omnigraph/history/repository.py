@@ -60,16 +60,19 @@ class Repository:
         Raises:
             NotFoundError: there is no such branch.
         """
-        ref = resolve_branch(self.adapter, branch)
-        known = self._newest.get(ref.incarnation)
+        return self.newest_of(resolve_branch(self.adapter, branch))
+
+    def newest_of(self, branch: BranchRef) -> ManifestLog:
+        """The newest log on the line of a branch, whether the branch still exists or not. Raises as ``open_newest``."""
+        known = self._newest.get(branch.incarnation)
         if known is not None and known.is_newest():
             return known
-        found = self.open_newest(ref)
+        found = self.open_newest(branch)
         if known is not None and found.version < known.version:
             # The graph was removed and made anew: nothing that is known of the old one counts.
             with self._lock:
-                if self._newest.get(ref.incarnation) is known:
-                    del self._newest[ref.incarnation]
+                if self._newest.get(branch.incarnation) is known:
+                    del self._newest[branch.incarnation]
         return self.remember(found)
 
     def known(self, branch: str = MAIN.name) -> ManifestLog:

@@ -229,7 +229,7 @@ def publish_receipts(repository: Repository, receipts: Sequence[BulkReceipt | st
                 files.forks.know(each.pin, base)
     staged_at = min(each.staged_at for each in kept)
     try:
-        published = publish_rows(repository, incoming, schema, request, files, staged_at=staged_at)
+        published = publish_rows(repository, incoming, schema, request, files, start=log, staged_at=staged_at)
     except RepeatedLoadError as again:
         return result_of(request, counts, again.commit)
     return result_of(request, counts, published.commit)
