@@ -34,6 +34,7 @@ Examples:
   omnigraph query films.omni demand --query examples/films/queries.gq --params '{"since": "2025-10-01"}'
   omnigraph mutate films.omni retag --query examples/films/queries.gq \\
       --params '{"code": "SF-001", "tags": ["space", "slow"]}' --as ann
+  omnigraph branch create films.omni review/2026
   omnigraph commit list films.omni
   omnigraph recovery list films.omni
   omnigraph export films.omni > films.jsonl
@@ -84,6 +85,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     PROGRAM,
     cls=Program,
     verbs={
+        "branch": "omnigraph_cli.commands.branch:branch",
         "commit": "omnigraph_cli.commands.commit:commit",
         "ensure-indices": "omnigraph_cli.commands.ensure_indices:ensure_indices",
         "explain": "omnigraph_cli.commands.explain:explain",

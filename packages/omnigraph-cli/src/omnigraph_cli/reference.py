@@ -53,6 +53,8 @@ _LOAD: Final = ("load", "library.omni", "--data", "books.jsonl", "--mode", "appe
 _WRONG_LOAD: Final = ("load", "library.omni", "--data", "wrong.jsonl", "--mode", "append", "--json")
 _SNAPSHOT: Final = ("snapshot", "library.omni", "--json")
 _COMMITS: Final = ("commit", "list", "library.omni", "--json")
+_BRANCH: Final = ("branch", "create", "library.omni", "review/2026", "--json")
+_BRANCHES: Final = ("branch", "list", "library.omni", "--json")
 _RECOVERIES: Final = ("recovery", "list", "library.omni", "--json")
 _EXPLAIN: Final = ("explain", "--schema", "library.pg", "--query", "loans.gq", "--name", "titles", "--json")
 _QUERY: Final = ("query", "library.omni", "titles", "--query", "loans.gq", "--params", '{"least": 4.0}', "--json")
@@ -168,7 +170,8 @@ def _json_results() -> Iterator[str]:
     yield _example(
         "A load",
         _LOAD,
-        "`nodes` and `edges` count records by type, `total` all of them. `commit` has made them visible;\n"
+        "`nodes` and `edges` count records by type, `total` all of them. `base_branch` is what `--from` says, and\n"
+        "`branch_created` whether the branch was made for this load. `commit` has made the records visible;\n"
         "`created_at` is in microseconds since 1970.",
     )
     yield _example(
@@ -188,6 +191,19 @@ def _json_results() -> Iterator[str]:
         _COMMITS,
         "Newest first. `omnigraph commit show` prints `uri`, one of them as `commit`, and `recoveries`: what was done\n"
         "about its write if that was cut off, as below.",
+    )
+    yield _example(
+        "A branch",
+        _BRANCH,
+        "`head` is its newest commit, `base_commit` the one that it began as. `omnigraph branch show` prints the same.\n"
+        "`omnigraph branch delete` prints `uri`, `name` and `head`. See\n"
+        "[work on branches](../how-to/branch-and-merge.md).",
+    )
+    yield _example(
+        "Branches",
+        _BRANCHES,
+        "`main` comes first, the others by name. It has neither `base_commit` nor `created_at`: it is what the graph\n"
+        "began with.",
     )
     yield _example(
         "Recoveries",

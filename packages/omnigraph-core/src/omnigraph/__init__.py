@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.graph import Graph, discard_sidecar, init, open
+    from omnigraph.history.branches import Branch
     from omnigraph.history.commits import Commit
     from omnigraph.history.recoveries import Recovery
     from omnigraph.history.snapshot import Snapshot
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 __all__ = [
+    "Branch",
     "BulkReceipt",
     "BulkTicket",
     "Commit",
@@ -55,6 +57,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "Branch": ("omnigraph.history.branches", "Branch"),
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Commit": ("omnigraph.history.commits", "Commit"),

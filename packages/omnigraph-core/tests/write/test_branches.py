@@ -124,6 +124,26 @@ def test_a_moment_of_another_branch_needs_no_base_but_a_number_does(graph: og.Gr
     assert codes(graph, "main's") == ["f1", "f2", "f4"]
 
 
+def test_a_number_is_found_in_the_whole_history_of_a_branch_and_not_beside_it(graph: og.Graph):
+    """A branch goes on counting where it began, and what came before it is on the line of its parent."""
+    graph.branches.create("dev")
+    graph.load([film("f3")], "append", branch="dev")
+    graph.branches.create("child", "dev")
+    graph.load([film("f4")], "append", branch="child")
+    graph.load([film("of main")], "append")
+    graph.load([film("of main too")], "append")
+    history = {each.manifest_version: each for each in graph.commits.list("child")}
+    assert sorted(history) == [1, 2, 3, 4]
+    for handle in (graph, og.open(graph.uri, mode="r")):
+        seen = [codes(handle, "child", snapshot=number) for number in range(1, 5)]
+        assert seen == [[], ["f1", "f2"], ["f1", "f2", "f3"], ["f1", "f2", "f3", "f4"]]
+        for number, commit in history.items():
+            assert handle.snapshot("child", at=number).commit == commit
+        for number in (0, 5):
+            with pytest.raises(NotFoundError):
+                handle.snapshot("child", at=number)
+
+
 def test_a_base_or_a_moment_that_is_not_there_makes_no_branch(graph: og.Graph):
     other = new_graph()
     for base, at, error in (

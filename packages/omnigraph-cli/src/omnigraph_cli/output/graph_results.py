@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from omnigraph import Commit, Explanation, IndexReport, LoadResult, MutationResult, Recovery, Snapshot
+    from omnigraph import Branch, Commit, Explanation, IndexReport, LoadResult, MutationResult, Recovery, Snapshot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +93,49 @@ class CommitResult:
     def to_dict(self) -> dict[str, Any]:
         recoveries = [each.to_dict() for each in self.recoveries]
         return {"uri": self.uri, "commit": self.commit.to_dict(), "recoveries": recoveries}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchesResult:
+    """The branches of a graph: main first, then by name."""
+
+    uri: str
+    branches: tuple[Branch, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "branches": [each.to_dict() for each in self.branches]}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchResult:
+    """One branch.
+
+    Attributes:
+        is_new: whether it was just made, for people.
+    """
+
+    uri: str
+    branch: Branch
+    is_new: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "branch": self.branch.to_dict()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BranchDeletedResult:
+    """A branch that is gone.
+
+    Attributes:
+        head: the id of its newest commit, by which it can be made anew.
+    """
+
+    uri: str
+    name: str
+    head: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"uri": self.uri, "name": self.name, "head": self.head}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,9 @@ from typing import Any, Final
 from rich.text import Text
 
 from omnigraph_cli.output.graph_results import (
+    BranchDeletedResult,
+    BranchesResult,
+    BranchResult,
     CommitResult,
     CommitsResult,
     ExplanationResult,
@@ -41,7 +44,8 @@ def _(result: LoadedResult) -> Iterator[Line]:
         there = f'{result.uri} has the load "{result.repeated}" on branch {done.branch} already'
         yield Line(Text("nothing to do: ", GOOD), there)
     else:
-        yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {done.branch} with {done.mode}: {counts}{kinds}")
+        where = f"branch {done.branch}{f', made from {done.base_branch},' if done.branch_created else ''}"
+        yield Line(Text("loaded ", GOOD), f"{result.uri} on {where} with {done.mode}: {counts}{kinds}")
     yield Line(Text("commit ", DIM), done.commit.id)
 
 
@@ -98,6 +102,32 @@ def _(result: CommitResult) -> Iterator[Line]:
     width = 2 + max(map(len, (*facts, "recovered")))
     yield from (row(name, value, indent=0, width=width) for name, value in facts.items() if value is not None)
     yield from (row("recovered", recovery_words(each), indent=0, width=width) for each in result.recoveries)
+
+
+@lines_of.register
+def _(result: BranchesResult) -> Iterator[Line]:
+    width = max(len(each.name) for each in result.branches)
+    for each in result.branches:
+        made = "" if each.created_at is None else f"  {moment_of(each.created_at)}"
+        yield Line(Text.assemble((f"{each.name:<{width}}", "bold"), f"  {each.head}"), made)
+
+
+@lines_of.register
+def _(result: BranchResult) -> Iterator[Line]:
+    branch = result.branch
+    if result.is_new:
+        yield Line(Text("created ", GOOD), f"{branch.name} of {result.uri}")
+        yield Line(Text("begins as ", DIM), branch.head)
+        return
+    made = None if branch.created_at is None else moment_of(branch.created_at)
+    facts = {"branch": branch.name, "head": branch.head, "began as": branch.base_commit, "created": made}
+    yield from (row(name, value, indent=0, width=_LABEL) for name, value in facts.items() if value is not None)
+
+
+@lines_of.register
+def _(result: BranchDeletedResult) -> Iterator[Line]:
+    yield Line(Text("deleted ", GOOD), f"{result.name} of {result.uri}")
+    yield Line(Text("last commit ", DIM), result.head)
 
 
 @lines_of.register

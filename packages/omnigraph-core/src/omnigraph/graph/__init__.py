@@ -1,7 +1,7 @@
 """The handle of an open graph, the two ways to get one, and what to do when there is a plan in the way.
 
     init(uri, schema=...) ──┐
-                            ├──> Graph ── load, query, explain, export, table, snapshot, commits, maintain, bulk
+                            ├──> Graph ── load, query, explain, export, table, snapshot, branches, commits, ...
     open(uri, mode=...) ────┘
 
 It is a context manager, it pickles, and threads may share it.
@@ -13,6 +13,7 @@ from omnigraph.graph.handle import Graph
 from omnigraph.graph.opening import discard_sidecar, init, open
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commit_listing import Commits
+from omnigraph.write.branches import Branches
 from omnigraph.write.recovery.listing import Recoveries
 
-__all__ = ["Commits", "Graph", "Recoveries", "Schema", "discard_sidecar", "init", "open"]
+__all__ = ["Branches", "Commits", "Graph", "Recoveries", "Schema", "discard_sidecar", "init", "open"]

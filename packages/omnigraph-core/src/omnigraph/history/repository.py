@@ -163,12 +163,23 @@ class Repository:
         if isinstance(at, Commit):
             return self.at_commit(at)
         if isinstance(at, int) and not isinstance(at, bool):
-            return self.at_version(resolve_branch(self.adapter, branch), at)
+            return self._at_number(resolve_branch(self.adapter, branch), at)
         if not isinstance(at, str):
             raise InvalidInputError(
                 f"{at!r} names no moment.", help="Give a snapshot, a commit or its id, or a version of the manifest."
             )
         return self.at_commit(self.find_commit(at, branch))
+
+    def _at_number(self, branch: BranchRef, version: int) -> ManifestLog:
+        """A version in the history of a branch; those from before its own line are on the lines that it came from."""
+        try:
+            return self.at_version(branch, version)
+        except NotFoundError:
+            history = () if branch.physical is None else self.newest_of(branch).commits()
+            inherited = next((each for each in history if each.manifest_version == version), None)
+            if inherited is None or inherited.line == branch.physical:
+                raise
+            return self.at_commit(inherited)
 
     def snapshot_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> Snapshot:
         """A branch as it is now, or as it was at a moment.
