@@ -195,8 +195,8 @@ def _json_results() -> Iterator[str]:
     yield _example(
         "A branch",
         _BRANCH,
-        "`head` is its newest commit, `base_commit` the one that it began as. `omnigraph branch show` prints the same.\n"
-        "`omnigraph branch delete` prints `uri`, `name` and `head`. See\n"
+        "`head` is its newest commit, `base_commit` the one that it began as. `omnigraph branch show` prints the\n"
+        "same; `omnigraph branch delete` prints `uri`, `name` and `head`. See\n"
         "[work on branches](../how-to/branch-and-merge.md).",
     )
     yield _example(

@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph import aio
 from omnigraph.errors import ClosedError, InvalidInputError, NotFoundError, ReadOnlyError
-from omnigraph.graph import Commits, Graph, Recoveries, Schema
+from omnigraph.graph import Branches, Commits, Graph, Recoveries, Schema
 from omnigraph.graph import init as init_graph
 from omnigraph.graph import open as open_graph
 from omnigraph.write.maintenance import Maintenance
@@ -25,6 +25,7 @@ CODES = "query codes() { match { $f: Film } return { $f.code } order { $f.code }
 
 COUNTERPARTS = [
     (Graph, aio.AsyncGraph),
+    (Branches, aio.AsyncBranches),
     (Commits, aio.AsyncCommits),
     (Maintenance, aio.AsyncMaintenance),
     (Recoveries, aio.AsyncRecoveries),
@@ -96,6 +97,14 @@ def test_what_is_done_here_is_what_is_done_there():
             assert await g.refresh() == renamed.commit
             assert await g.commits.list(limit=1) == [renamed.commit]
             assert await g.commits.show(loaded.commit.id) == loaded.commit
+            made = await g.branches.create("dev", at=loaded.commit)
+            assert (made, await g.branches.show("dev")) == (blocking.branches.show("dev"), made)
+            on_dev = await g.load(films("f3"), "append", branch="late", base="dev")
+            assert (on_dev.base_branch, on_dev.branch_created) == ("dev", True)
+            assert [each.name for each in await g.branches.list()] == ["main", "dev", "late"]
+            await g.branches.delete("dev")
+            assert await g.branches.list() == blocking.branches.list()
+            assert len(await g.table("Film", branch="late")) == 3
             assert (await g.schema.text(), await g.schema.digest()) == (SCHEMA, blocking.schema.digest)
             assert (await g.maintain.ensure_indices()).commit is not None
             assert (await g.stats()).reads.queries == 1

@@ -9,7 +9,23 @@ told so, and the await ends when it has ended: nothing happens afterwards, and a
 
 from __future__ import annotations
 
-from omnigraph.aio.handle import AsyncCommits, AsyncGraph, AsyncMaintenance, AsyncRecoveries, AsyncSchema
+from omnigraph.aio.handle import (
+    AsyncBranches,
+    AsyncCommits,
+    AsyncGraph,
+    AsyncMaintenance,
+    AsyncRecoveries,
+    AsyncSchema,
+)
 from omnigraph.aio.opening import init, open
 
-__all__ = ["AsyncCommits", "AsyncGraph", "AsyncMaintenance", "AsyncRecoveries", "AsyncSchema", "init", "open"]
+__all__ = [
+    "AsyncBranches",
+    "AsyncCommits",
+    "AsyncGraph",
+    "AsyncMaintenance",
+    "AsyncRecoveries",
+    "AsyncSchema",
+    "init",
+    "open",
+]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats
     from omnigraph.graph import Graph
+    from omnigraph.history.branches import Branch
     from omnigraph.history.commits import Commit
     from omnigraph.history.recoveries import Recovery
     from omnigraph.history.repository import SnapshotLike
@@ -86,6 +87,11 @@ class AsyncGraph:
         return AsyncSchema(self._ask)
 
     @property
+    def branches(self) -> AsyncBranches:
+        """The branches of the graph."""
+        return AsyncBranches(self._ask)
+
+    @property
     def commits(self) -> AsyncCommits:
         """The history of the graph."""
         return AsyncCommits(self._ask)
@@ -108,13 +114,14 @@ class AsyncGraph:
         mode: str,
         *,
         branch: str = "main",
+        base: str | None = None,
         actor: str | None = None,
         load_id: str | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
         """As ``Graph.load``."""
         return await self._ask(
-            lambda g: g.load(data, mode, branch=branch, actor=actor, load_id=load_id, progress=progress)
+            lambda g: g.load(data, mode, branch=branch, base=base, actor=actor, load_id=load_id, progress=progress)
         )
 
     async def mutate(
@@ -252,6 +259,29 @@ class AsyncSchema:
     async def digest(self) -> str:
         """As ``Schema.digest``."""
         return await self._ask(lambda g: g.schema.digest)
+
+
+class AsyncBranches:
+    """The branches of a graph."""
+
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
+
+    async def create(self, name: str, base: str = "main", *, at: SnapshotLike | None = None) -> Branch:
+        """As ``Branches.create``."""
+        return await self._ask(lambda g: g.branches.create(name, base, at=at))
+
+    async def list(self) -> builtins.list[Branch]:
+        """As ``Branches.list``."""
+        return await self._ask(lambda g: g.branches.list())
+
+    async def show(self, name: str) -> Branch:
+        """As ``Branches.show``."""
+        return await self._ask(lambda g: g.branches.show(name))
+
+    async def delete(self, name: str) -> None:
+        """As ``Branches.delete``."""
+        return await self._ask(lambda g: g.branches.delete(name))
 
 
 class AsyncCommits:
