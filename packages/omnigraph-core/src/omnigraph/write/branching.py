@@ -42,24 +42,6 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
     return Branch(name=name, head=head.id, base_commit=ref.base_commit, created_at=ref.created_at)
 
 
-def ensure_branch(repository: Repository, name: str, base: str) -> bool:
-    """Make a branch from another one unless it is there; whether it was made.
-
-    Raises:
-        InvalidInputError: a branch cannot be called so.
-        NotFoundError: there is no such base.
-    """
-    try:
-        resolve_branch(repository.adapter, name)
-    except NotFoundError:
-        try:
-            make_branch(repository, name, repository.newest(base))
-        except AlreadyExistsError:
-            return False
-        return True
-    return False
-
-
 def delete_branch(repository: Repository, name: str, *, incarnation: str | None = None) -> None:
     """Delete a branch; its commits stay where they were merged, and may be read by their ids until they are reclaimed.
 
@@ -68,15 +50,30 @@ def delete_branch(repository: Repository, name: str, *, incarnation: str | None 
     Raises:
         NotFoundError: there is no such branch.
         InvalidInputError: it is main.
+        StorageError: it could not be deleted.
     """
     if name == MAIN.name:
         raise InvalidInputError("main cannot be deleted: it is what the graph began with.", help="Delete another one.")
     ref = resolve_branch(repository.adapter, name)
     if incarnation is not None and ref.incarnation != incarnation:
         return
-    repository.adapter.delete(branch_key(repository.adapter, name))
+    _remove(repository, ref)
     repository.forget_branch(ref)
     reach(failpoints.BRANCH_DELETE_POST_NATIVE)
+
+
+def ensure_branch(repository: Repository, name: str, base: str) -> bool:
+    """Make a branch as another one is now unless it is there; whether it was made. Raises as ``make_branch``."""
+    try:
+        resolve_branch(repository.adapter, name)
+    except NotFoundError:
+        try:
+            make_branch(repository, name, repository.newest(base))
+        except AlreadyExistsError:
+            # Somebody else made it meanwhile.
+            return False
+        return True
+    return False
 
 
 def _claim(repository: Repository, ref: BranchRef) -> bool:
@@ -90,6 +87,20 @@ def _claim(repository: Repository, ref: BranchRef) -> bool:
         if found is None:
             raise
         return found == spell_ref(ref)
+
+
+def _remove(repository: Repository, ref: BranchRef) -> None:
+    """Remove the object of a branch; also when only the answer is lost."""
+    adapter = repository.adapter
+    try:
+        adapter.delete(branch_key(adapter, ref.name))
+    except StorageError:
+        try:
+            found = resolve_branch(adapter, ref.name)
+        except NotFoundError:
+            return
+        if found.incarnation == ref.incarnation:
+            raise
 
 
 def _exists(name: str) -> AlreadyExistsError:
