@@ -77,7 +77,7 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Ten promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
+    """Twelve promises of a graph, four of the storage below it, the command that tries those, three of languages."""
     print(f"OmniGraph {omnigraph.__version__}. A film club becomes a graph, in memory, on disk and on an S3 server:")
     print("ministack, a process on this machine.\n")
     with open_places() as places, tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
@@ -93,6 +93,8 @@ def main() -> None:
         show_search(here, places)
         show_changes(here)
         show_lost_race(here, places)
+        show_branches(here, places)
+        show_feed(here)
         show_crash(here, places)
         show_copies(here, places)
         print("\nBelow a graph is storage. Who moves a small object publishes; so all of it rests on a few promises.")
@@ -272,6 +274,73 @@ def show_lost_race(folder: Path, places: list[Place]) -> None:
                 "first writer: done; slower writer: refused, and told the newest commit",
                 "both were done",
             )
+
+
+def show_branches(folder: Path, places: list[Place]) -> None:
+    """Two agents work apart, and what they did comes together or is told to contradict."""
+    chapter(
+        "Agents work on branches, and a merge lands whole or not at all",
+        "Two agents change the graph at the same time, each on a branch. What they did to different films must come\n"
+        "   together; of a film that both changed, nothing may be merged until somebody decides.",
+    )
+    run_omnigraph(folder, 0, "branch", "create", "films.omni", "agent/ann")
+    run_omnigraph(folder, 0, "branch", "create", "films.omni", "agent/bo")
+    change(folder, 0, "retag", {"code": "DR-014", "tags": ["strings"]}, "--branch", "agent/ann", "--as", "ann")
+    change(folder, 0, "retag", {"code": "SF-001", "tags": ["slow"]}, "--branch", "agent/bo", "--as", "bo")
+    shown = run_omnigraph(folder, 0, "diff", "films.omni", "main", "agent/bo")
+    expect("~ Film SF-001" in shown and "0 inserted, 1 updated, 0 deleted" in shown, "the branch did something else")
+    shown = run_omnigraph(folder, 0, "branch", "merge", "films.omni", "agent/ann", "--as", "eve")
+    expect("fast-forwarded" in shown, "main had moved on")
+    shown = run_omnigraph(folder, 0, "branch", "merge", "films.omni", "agent/bo", "--as", "eve")
+    expect(shown.startswith("merged"), "the two did not come together")
+    change(folder, 0, "retag", {"code": "DR-014", "tags": ["rain"]}, "--branch", "agent/ann", "--as", "ann")
+    change(folder, 0, "retag", {"code": "DR-014", "tags": ["winter"]}, "--branch", "agent/bo", "--as", "bo")
+    run_omnigraph(folder, 0, "branch", "merge", "films.omni", "agent/ann", "--delete-branch")
+    shown = run_omnigraph(folder, 4, "branch", "merge", "films.omni", "agent/bo")
+    expect("node Film 'DR-014': both branches changed it" in shown, "the conflict is not told")
+    expect(tags_of(folder) == ["rain"], "something was merged all the same")
+    shown = run_omnigraph(
+        folder, 0, "branch", "merge", "films.omni", "agent/bo", "--strategy", "theirs", "--delete-branch"
+    )
+    expect("decided 1 conflict" in shown and tags_of(folder) == ["winter"], "nobody decided")
+    shown = run_omnigraph(folder, 0, "commit", "graph", "films.omni", "--limit", "9")
+    expect(shown.count("merge") == 4, "the history does not show the merges")
+    queries = folder / "examples" / "films" / "queries.gq"
+    for place in places:
+        with omnigraph.open(f"{place.store.root}/search", options=place.store.options) as copy:
+            copy.branches.create("agent")
+            before = copy.snapshot()
+            copy.mutate(queries, "judge", params={"code": "DR-014", "stars": 2.0}, branch="agent")
+            merged = copy.branches.merge("agent", delete_branch=True)
+            changes = [(each.op, each.id) for each in copy.diff(before, "main")]
+        must(
+            (merged.outcome, changes) == ("fast_forward", [("update", "DR-014")]),
+            place,
+            "a branch, a change on it, merged and deleted: that change and no other",
+            f"{merged.outcome}, {changes}",
+        )
+
+
+def tags_of(folder: Path) -> list[str]:
+    """The tags of the film that everybody changes, on main."""
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        film = graph.entity_at("Film", "DR-014", "main")
+    return [] if film is None else list(film["tags"])
+
+
+def show_feed(folder: Path) -> None:
+    """Whoever follows a branch hears of every change once more than they remember, and of none less."""
+    chapter(
+        "Anybody can follow what changed",
+        "A consumer takes a baseline and keeps its cursor. Every later change must come, in the order of commits.",
+    )
+    with omnigraph.open(folder / "films.omni") as graph:
+        lines = [*graph.changes.baseline()]
+        cursor = json.loads(lines[-1])["baseline"]["resume_cursor"]
+        expect(len(lines) - 1 == sum(1 for _ in graph.export()), "the baseline is not the graph")
+    change(folder, 0, "retag", {"code": "DR-014", "tags": ["strings", "rain"]}, "--as", "ann")
+    shown = run_omnigraph(folder, 0, "changes", "poll", "films.omni", "--cursor", cursor)
+    expect('~ Film DR-014 tags: ["winter"] -> ["strings","rain"]' in shown, "the change did not come")
 
 
 def change(folder: Path, code: int, name: str, params: Mapping[str, object], *words: str) -> str:

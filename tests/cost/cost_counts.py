@@ -31,7 +31,7 @@ PARTS = {
     "_schema.pg": "schema",
     "_refs": "branches",
 }
-KINDS = frozenset({"_versions", "_transactions", "data", "_deletions", "_indices"})
+KINDS = frozenset({"_versions", "_transactions", "data", "_deletions", "_indices", "_refs"})
 WRITES = frozenset({"PUT", "PUT?", "POST", "DELETE"})
 
 
@@ -44,7 +44,7 @@ class Spent:
         received: bytes of the bodies that were asked for, by part of the graph.
         sent: bytes of the bodies that were put, by part of the graph.
         sent_to_tables: those to the tables of types, by kind of object: ``_versions``, ``_transactions``, ``data``,
-            ``_deletions``, ``_indices``.
+            ``_deletions``, ``_indices``, ``_refs``.
     """
 
     requests: tuple[tuple[str, str], ...]

@@ -38,6 +38,8 @@ from click.testing import CliRunner
 
 import omnigraph
 from omnigraph import (
+    Branch,
+    Change,
     ChangeBlock,
     ChangeCause,
     Commit,
@@ -45,14 +47,16 @@ from omnigraph import (
     FeedPage,
     LoadResult,
     MaintenanceStats,
+    MergeResult,
     MutationResult,
     Result,
+    Tag,
     errors,
     testing,
 )
 from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
-from omnigraph.graph import Changes, Commits, Graph, Recoveries
+from omnigraph.graph import Branches, Changes, Commits, Graph, Recoveries, Tags
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
@@ -458,12 +462,15 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
     page = " ".join((DOCS / "reference" / "python.md").read_text("utf-8").split())
     assert f"`g.{called('changes', Changes.__call__)}`" in page
-    for attribute, owner in (("changes", Changes), ("commits", Commits), ("recoveries", Recoveries)):
+    held = {"branches": Branches, "changes": Changes, "commits": Commits, "recoveries": Recoveries, "tags": Tags}
+    for attribute, owner in held.items():
         for name, function in inspect.getmembers(owner, inspect.isfunction):
             assert name.startswith("_") or f"`g.{attribute}.{called(name, function)}`" in page
 
 
-@pytest.mark.parametrize("shape", [LoadResult, MaintenanceStats, MutationResult, Commit])
+@pytest.mark.parametrize(
+    "shape", [LoadResult, MaintenanceStats, MutationResult, Commit, Branch, MergeResult, Tag, Change]
+)
 def test_every_field_of_a_shape_is_documented(shape: type):
     fields = list(inspect.signature(shape).parameters)
     assert sorted(documented_calls(f"`{shape.__name__}`")) == sorted(fields)

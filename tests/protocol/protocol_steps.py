@@ -144,7 +144,35 @@ def _overlook_withdrawal(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(finding, "decide", lambda facts: verdict.decide(replace(facts, is_withdrawn=False)))
 
 
+def _sync_no_line(patch: pytest.MonkeyPatch) -> None:
+    from omnigraph.tables.forking import fork_dataset
+    from omnigraph.tables.log import LogTable
+    from omnigraph.tables.opening import place_of
+
+    def fork(self: LogTable, location: str, branch: str) -> None:
+        fork_dataset(self.dataset, branch, place_of(self.adapter, location, branch))
+
+    patch.setattr(LogTable, "fork", fork)
+
+
+def _sync_no_fork(patch: pytest.MonkeyPatch) -> None:
+    from omnigraph.write.forks import Forks
+
+    genuine = Forks.base_of
+
+    def base_of(self: Forks, *arguments: Any) -> Any:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(self._repository.tables, "sync_committed", _nothing)
+            return genuine(self, *arguments)
+
+    patch.setattr(Forks, "base_of", base_of)
+
+
 LOSS = f"{FAULTS}/test_fault_power_loss.py::test_nothing_that_was_acknowledged_is_lost_and_no_step_needs_help"
+BRANCH_LOSS = (
+    f"{FAULTS}/test_fault_power_loss_branches.py::test_what_was_acknowledged_of_branches_is_so_after_a_loss_of_power"
+)
+FORKS = f"{CORE}/write/test_branch_forks.py"
 SWEEP = f"{CORE}/write/test_recovery_sweep.py"
 PATH = f"{CORE}/write/test_publish_path.py"
 RACES = f"{CORE}/write/test_publish_races.py"
@@ -213,6 +241,33 @@ STEPS: tuple[Step, ...] = (
         what="after a lost swap the plan is published again only if nothing that it relied on moved",
         patch=_without("omnigraph.write.publish.check_read_set"),
         tests=(f"{RACES}::test_a_plan_whose_tables_moved_is_void",),
+    ),
+    Step(
+        name="own_line",
+        what="a branch writes to lines that its own operations forked, and to no others",
+        patch=_without("omnigraph.history.branches.BranchRef.owns", lambda *_: True),
+        tests=(f"{FORKS}::test_the_first_write_of_a_branch_touches_the_lines_of_its_types_only[append]",),
+    ),
+    Step(
+        name="sync_line",
+        what="the line of a new branch is on the device before an object names it",
+        patch=_sync_no_line,
+        tests=(f"{BRANCH_LOSS}[create]",),
+    ),
+    Step(
+        name="sync_fork",
+        what="the fork of a type is on the device before a version of the manifest names it",
+        patch=_sync_no_fork,
+        tests=(f"{BRANCH_LOSS}[first write]",),
+    ),
+    Step(
+        name="branch_after_swap",
+        what="after the swap it is asked whether the branch is still there",
+        patch=_without("omnigraph.write.publish._check_branch", lambda _repository, plan: plan.branch),
+        tests=(
+            f"{RACES}::test_a_branch_that_goes_right_before_the_swap_is_told_although_the_swap_is_made",
+            f"{RACES}::test_a_branch_made_anew_is_not_the_branch_of_the_plan",
+        ),
     ),
     Step(
         name="withdraw",

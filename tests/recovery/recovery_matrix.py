@@ -90,6 +90,7 @@ POINTS: Final = (
     Point(failpoints.LOAD_STAGED, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_POST_NO_EFFECT_PRE_GATE, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_DELETE_NODE_PRE_PRIMARY_DELETE, Stage.UNANNOUNCED),
+    Point(failpoints.MUTATION_POST_FORK_PRE_COMMIT, Stage.UNANNOUNCED),
     Point(failpoints.MUTATION_POST_STAGE_PRE_EFFECT_GATE, Stage.UNANNOUNCED),
     Point(failpoints.ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE, Stage.UNANNOUNCED),
     Point(failpoints.FOLD_STAGED, Stage.UNANNOUNCED),
@@ -125,6 +126,11 @@ OUTSIDE: Final = {
         name: "an init announces no plan: tests/faults/test_fault_kills.py"
         for name in FAILPOINTS
         if name.startswith("init.")
+    },
+    **{
+        name: "making and deleting a branch announces no plan: test_recovery_branches.py"
+        for name in FAILPOINTS
+        if name.startswith("branch_")
     },
     **{
         name: "only who looks for cut-off writes comes by: test_recovery_cut_off.py"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -10,7 +9,7 @@ from typing import Final
 import pytest
 from recovery_matrix import POINTS, Point
 from recovery_world import World, actor_of, check_nothing_is_left, die
-from recovery_writes import WRITES, Write
+from recovery_writes import BRANCH, WRITES, Write
 
 from omnigraph import failpoints
 from omnigraph.errors import StorageCondition, StorageError
@@ -21,9 +20,6 @@ from omnigraph.testing.graph_contract.clauses import GraphPlace
 
 Dying = Callable[[GraphPlace, Write, int, Point], None]
 """Lets somebody die at a point of a write."""
-
-GONE: Final = "gone"
-"""A branch that is not there."""
 
 _FOUND: Final = (
     failpoints.RECOVERY_SIDECAR_LIST,
@@ -43,6 +39,7 @@ class Scene:
         is_made: whether the write is part of the graph in the end.
         is_healed: whether the next write and a refresh settle it; otherwise only an opening does.
         reached: the failpoints that its recovery comes by, in order.
+        write: what it is left of, by name.
     """
 
     name: str
@@ -51,9 +48,11 @@ class Scene:
     is_healed: bool
     reached: tuple[str, ...]
     leave: Callable[[World, Write, Dying], None]
+    write: str = "load_merge"
 
-    def begin(self, world: World, write: Write = WRITES["load_merge"], *, dying: Dying = die) -> dict:
+    def begin(self, world: World, *, dying: Dying = die) -> dict:
         """Bring it about, by a handle of this process or another process that dies; what the sidecar says."""
+        write = WRITES[self.write]
         number = world.begin(write)
         self.leave(world, write, dying)
         if self.is_made:
@@ -82,14 +81,10 @@ def _given_up(world: World, write: Write, dying: Dying) -> None:
 
 
 def _of_a_branch_that_is_gone(world: World, write: Write, dying: Dying) -> None:
-    """A plan for a branch that nobody finds any more; no release makes branches yet, so it is put there by hand."""
-    _died_at("publish.sidecar_written")(world, write, dying)
-    adapter = world.survivor._repository.adapter
-    (key,) = adapter.list_dir(adapter.key("__recovery"))
-    facts = json.loads(adapter.read(key))
-    facts["branch"] = {"name": GONE, "physical": "b1", "incarnation": "b1"}
-    facts["read_set"]["incarnation"] = "b1"
-    adapter.write(key, json.dumps(facts).encode())
+    """A plan that was complete, for a branch that somebody deleted since."""
+    _died_at("publish.before_commit")(world, write, dying)
+    world.survivor.branches.delete(BRANCH)
+    world.lose_branch()
 
 
 SCENES: Final = {
@@ -141,6 +136,7 @@ SCENES: Final = {
             is_healed=False,
             reached=(*_FOUND, failpoints.RECOVERY_ORPHAN_DISCARD_AUDIT_APPEND, failpoints.RECOVERY_SIDECAR_DELETE),
             leave=_of_a_branch_that_is_gone,
+            write="load_merge_on_new_branch",
         ),
     )
 }
@@ -152,7 +148,8 @@ def check_recovered(world: World, scene: Scene, sidecar: dict) -> None:
         world.check_rows(graph)
         (row,) = world.told(graph)
         assert (row.kind, row.operation_id) == (scene.kind, sidecar["operation_id"])
-        assert len([each for each in graph.commits.list() if each.id == sidecar["commit"]["id"]]) == scene.is_made
+        made = [each.id for each in graph.commits.list(world.branch)]
+        assert made.count(sidecar["commit"]["id"]) == scene.is_made
         check_nothing_is_left(graph)
     world.begin(WRITES["load_merge"])
     world.check_rows(world.survivor)

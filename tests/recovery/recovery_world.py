@@ -1,12 +1,13 @@
 """``World``: a graph in which writes die one after the other, the handle that survives them, and the model of its rows.
 
-world.begin(write)                  what the write is about to need is there
+world.begin(write)                  what the write is about to need is there, on its branch
 die(world.place, write, n, point)   a handle of this process dies in the middle of it
 world.survivor, world.reopen()      whoever comes across what it left
 """
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +16,7 @@ from typing import Any, Final
 
 import pytest
 from recovery_matrix import Point
-from recovery_writes import CATALOG, SCHEMA, Write, news, note
+from recovery_writes import BRANCH, CATALOG, SCHEMA, Write, news, note
 
 import omnigraph as og
 from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
@@ -69,7 +70,7 @@ def write_until(
     actions: dict[str, Action] = {point.failpoint: OnNth(point.nth(write), action)}
     if point.rival is not None:
         opened = place.open if rival is None else lambda: nullcontext(rival)
-        actions[PUBLISH_BEFORE_COMMIT] = _Rival(opened, rival_records(point, number))
+        actions[PUBLISH_BEFORE_COMMIT] = _Rival(opened, rival_records(point, number), write.branch)
     with armed(actions):
         write.run(graph, number)
 
@@ -77,16 +78,17 @@ def write_until(
 class _Rival:
     """Publishes first, once."""
 
-    def __init__(self, opened: Callable[[], AbstractContextManager[og.Graph]], records: list) -> None:
+    def __init__(self, opened: Callable[[], AbstractContextManager[og.Graph]], records: list, branch: str) -> None:
         self.opened = opened
         self.records = records
+        self.branch = branch
         self.has_written = False
 
     def __call__(self, name: str) -> None:
         if not self.has_written:
             self.has_written = True
             with self.opened() as rival:
-                rival.load(self.records, "merge")
+                rival.load(self.records, "merge", branch=self.branch)
 
 
 def rival_records(point: Point, number: int) -> list:
@@ -103,12 +105,25 @@ def die(place: GraphPlace, write: Write, number: int, point: Point) -> None:
 
 
 @dataclass
+class Line:
+    """What a branch should be.
+
+    Attributes:
+        commits: how many there are.
+    """
+
+    model: ModelGraph
+    commits: int
+
+
+@dataclass
 class World:
     """A graph and what it should be.
 
     Attributes:
-        number: of the write that is about to die.
-        commits: how many there are.
+        lines: what each of its branches should be.
+        branch: the one that the write is about which is about to die.
+        number: of that write.
         recoveries: how many were told.
         uses: how many writes died here.
         is_in_use: a test began with it, and did not come to its good end.
@@ -116,25 +131,39 @@ class World:
 
     place: GraphPlace
     survivor: og.Graph = field(init=False)
-    model: ModelGraph = field(init=False)
+    lines: dict[str, Line] = field(init=False)
+    branch: str = "main"
     number: int = 0
-    commits: int = 1
     recoveries: int = 0
     uses: int = 0
     is_in_use: bool = False
 
     def __post_init__(self) -> None:
         self.survivor = self.place.init(SCHEMA)
-        self.model = ModelGraph(CATALOG)
+        self.lines = {"main": Line(ModelGraph(CATALOG), 1)}
+
+    @property
+    def model(self) -> ModelGraph:
+        """What the branch should hold."""
+        return self.lines[self.branch].model
+
+    @property
+    def commits(self) -> int:
+        """How many commits the branch should have."""
+        return self.lines[self.branch].commits
+
+    @commits.setter
+    def commits(self, count: int) -> None:
+        self.lines[self.branch].commits = count
 
     def close(self) -> None:
         if not self.is_in_use:
-            assert_graph_is_whole(self.survivor)
+            self.check_whole(self.survivor)
         self.survivor.close()
 
     def write(self, records: list, mode: Mode = "merge") -> None:
         """The next write of the survivor; it works."""
-        self.survivor.load(records, mode)
+        self.survivor.load(records, mode, branch=self.branch)
         self.model.load(records, mode)
         self.commits += 1
 
@@ -145,12 +174,34 @@ class World:
         """
         self.number += 1
         self.uses += 1
+        self.branch = "main"
+        if self.lines.pop(BRANCH, None) is not None:
+            self.survivor.branches.delete(BRANCH)
+        if write.branch != "main" and not write.is_first:
+            self.make_branch()
         if write.kind == "ensure_indices" and self.survivor.maintain.ensure_indices().commit is not None:
             self.commits += 1
         self.write([*news("-old"), *news(self.number)], "overwrite")
         if write.kind == "fold":
             self.write(news("-small"))
+        if write.is_first:
+            self.make_branch()
         return self.number
+
+    def make_branch(self) -> None:
+        """Make the branch of writes that are not on main; it is what writes are about from now on."""
+        self.survivor.branches.create(BRANCH)
+        self.know_branch()
+
+    def know_branch(self) -> None:
+        """Somebody made that branch as main is."""
+        self.lines[BRANCH] = copy.deepcopy(self.lines["main"])
+        self.branch = BRANCH
+
+    def lose_branch(self) -> None:
+        """Somebody deleted it again."""
+        del self.lines[BRANCH]
+        self.branch = "main"
 
     # ── looking ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -167,19 +218,26 @@ class World:
         return new
 
     def check_rows(self, graph: og.Graph) -> str:
-        """The graph has exactly the rows of the model, and as many commits as were made; the newest of them."""
-        assert content_of_export(graph.export(), self.model) == self.model.content()
-        commits = graph.commits.list()
-        assert len(commits) == self.commits
-        return commits[0].id
+        """Each branch has exactly the rows of its model and as many commits as were made; the newest of the write's."""
+        assert sorted(each.name for each in graph.branches.list()) == sorted(self.lines)
+        for branch, line in self.lines.items():
+            assert content_of_export(graph.export(branch=branch), line.model) == line.model.content(), branch
+            assert len(graph.commits.list(branch)) == line.commits, branch
+        return graph.snapshot(self.branch).commit.id
+
+    def check_whole(self, graph: og.Graph) -> None:
+        """Nothing is wrong with any branch."""
+        for branch in self.lines:
+            assert_graph_is_whole(graph, branch)
 
 
 def check_nothing_is_left(graph: og.Graph) -> None:
-    """No sidecar lies there, and every type's newest version shows what is published."""
+    """No sidecar lies there, and every type's newest version shows what is published, on every line that is shown."""
     assert graph.recoveries.pending() == []
     tables = graph._repository.tables
-    for key, entry in graph.snapshot().state.entries.items():
-        assert tables.newest(entry.pin).shows(entry.pin.version), key
+    for branch in graph.branches.list():
+        for key, entry in graph.snapshot(branch.name).state.entries.items():
+            assert tables.newest(entry.pin).shows(entry.pin.version), (branch.name, key)
 
 
 class Worlds:

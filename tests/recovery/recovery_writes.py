@@ -1,7 +1,8 @@
 """``Write``: one write of each kind that there is, on a graph of which the dict model knows what it will be then.
 
 Writes are numbered, so that each can be made again and again on one graph and is never without an effect. Before write
-``n`` the graph holds ``news(n)``: what it updates and deletes. All but a fold change several types.
+``n`` its branch holds ``news(n)``: what it updates and deletes. All but a fold change several types. Most are on main;
+some are on a branch: their first there, which forks what it changes, or a later one.
 """
 
 from __future__ import annotations
@@ -29,6 +30,11 @@ edge Rated: Person -> Film { stars: I32  @unique(src, dst) }
 CATALOG: Final = compile_schema(SCHEMA)
 
 FOLDED: Final = "node:Person"
+BRANCH: Final = "dev"
+"""The branch of writes that are not on main."""
+
+
+_FORKED: Final = failpoints.MUTATION_POST_FORK_PRE_COMMIT
 
 
 def news(number: int | str, age: int | None = None) -> list[Record]:
@@ -58,6 +64,8 @@ class Write:
         looks: whether it looks for cut-off writes before it begins.
         has_actor: whether its commit tells who made it.
         is_strict: whether it is a conflict when others change what it is about.
+        branch: what it changes.
+        is_first: whether the branch was just made, so that each type that it changes is forked on the way.
     """
 
     name: str
@@ -69,6 +77,8 @@ class Write:
     looks: bool = True
     has_actor: bool = True
     is_strict: bool = False
+    branch: str = "main"
+    is_first: bool = False
 
     @property
     def has_effect(self) -> bool:
@@ -78,16 +88,22 @@ class Write:
 # ── loads ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _load(mode: Any, records: Callable[[int], list[Record]]) -> Write:
+def _load(mode: Any, records: Callable[[int], list[Record]], *, branch: str = "main", is_first: bool = False) -> Write:
     return Write(
-        name=f"load_{mode}",
+        name=f"load_{mode}{_where(branch, is_first=is_first)}",
         kind="load",
         table_count=3,
-        own_points=(failpoints.LOAD_STAGED,),
-        run=lambda graph, number: graph.load(records(number), mode),
+        own_points=(*([_FORKED] * 3 if is_first else []), failpoints.LOAD_STAGED),
+        run=lambda graph, number: graph.load(records(number), mode, branch=branch),
         apply=lambda model, number: model.load(records(number), mode),
         is_strict=mode == "overwrite",
+        branch=branch,
+        is_first=is_first,
     )
+
+
+def _where(branch: str, *, is_first: bool = False) -> str:
+    return "" if branch == "main" else "_on_new_branch" if is_first else "_on_branch"
 
 
 def _appended(number: int) -> list[Record]:
@@ -117,20 +133,26 @@ def _bulk(graph: og.Graph, number: int) -> object:
 
 
 def _mutation(
-    name: str, table_count: int, own_points: tuple[str, ...], statements: Callable[[int], list[Statement]]
+    name: str,
+    table_count: int,
+    own_points: tuple[str, ...],
+    statements: Callable[[int], list[Statement]],
+    *,
+    branch: str = "main",
 ) -> Write:
     def run(graph: og.Graph, number: int) -> object:
         text, params = spell_mutation(CATALOG, statements(number), seed=number)
-        return graph.mutate(text, params=params)
+        return graph.mutate(text, params=params, branch=branch)
 
     return Write(
-        name=f"mutate_{name}",
+        name=f"mutate_{name}{_where(branch)}",
         kind="mutation",
         table_count=table_count,
         own_points=own_points,
         run=run,
         apply=lambda model, number: mutate(model, statements(number)),
         is_strict=name != "insert",
+        branch=branch,
     )
 
 
@@ -203,5 +225,7 @@ WRITES: Final[Mapping[str, Write]] = {
             looks=False,
             has_actor=False,
         ),
+        _load("merge", _merged, branch=BRANCH, is_first=True),
+        _mutation("update", 2, (_STAGED,), _update, branch=BRANCH),
     )
 }

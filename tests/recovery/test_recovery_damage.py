@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 from pathlib import Path
 
 import pytest
-from recovery_scenes import GONE, SCENES, Scene, check_recovered
+from recovery_scenes import SCENES, Scene, check_recovered
 from recovery_world import World, check_nothing_is_left
-from recovery_writes import note
+from recovery_writes import BRANCH, news, note
 
 import omnigraph as og
 from omnigraph.errors import RecoveryRequiredError, StorageError
 from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
-from omnigraph.history.branches import branch_key
 from omnigraph.history.recoveries import RecoveryKind
 from omnigraph.testing.faults import DiedError, DyingAdapter, armed
 from omnigraph.testing.graph_contract.faults import opened_through
@@ -98,12 +96,10 @@ def test_a_branch_that_was_made_anew_is_not_the_one_that_a_plan_is_for(world: Wo
     """The name is there again, and stands for another line."""
     scene = SCENES["of_a_branch_that_is_gone"]
     sidecar = scene.begin(world)
-    adapter = world.survivor._repository.adapter
-    ref = {"name": GONE, "physical": "b2", "incarnation": "b2"}
-    adapter.write(branch_key(adapter, GONE), json.dumps(ref).encode())
+    world.make_branch()
+    world.write(news("-anew"))
+    assert sidecar["branch"]["incarnation"] != world.survivor.snapshot(BRANCH).branch.incarnation
     check_recovered(world, scene, sidecar)
-    assert adapter.exists(branch_key(adapter, GONE))
-    adapter.delete(branch_key(adapter, GONE))
 
 
 @pytest.mark.parametrize("act", ["refresh", "load"])
@@ -123,7 +119,7 @@ def test_what_is_told_of_a_branch_that_is_gone(world: World):
     sidecar = SCENES["of_a_branch_that_is_gone"].begin(world)
     with world.place.open() as graph:
         (row,) = world.told(graph)
-        assert (row.kind, row.branch, row.tables) == (RecoveryKind.ORPHANED_BRANCH_DISCARDED, GONE, ())
+        assert (row.kind, row.branch, row.tables) == (RecoveryKind.ORPHANED_BRANCH_DISCARDED, BRANCH, ())
         assert row.graph_commit_id == sidecar["commit"]["id"]
         check_nothing_is_left(graph)
     world.is_in_use = False

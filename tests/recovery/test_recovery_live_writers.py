@@ -23,7 +23,6 @@ from omnigraph.errors import ConflictError, HeadMovedError
 from omnigraph.failpoints import LOAD_STAGED, PUBLISH_SIDECAR_DELETED, RECOVERY_RECORD_AUDIT
 from omnigraph.history.recoveries import RecoveryKind
 from omnigraph.testing.faults import Call, armed
-from omnigraph.testing.invariants import assert_graph_is_whole
 from omnigraph.write.gates import gates_of
 
 PUBLISH_POINTS = [each for each in POINTS if each.failpoint.startswith("publish.")]
@@ -99,7 +98,7 @@ def test_a_writer_of_this_process_is_never_touched(world: World, case: tuple[Wri
         world.commits += 1
     world.check_rows(world.survivor)
     assert world.told(world.survivor) == []
-    assert_graph_is_whole(world.survivor)
+    world.check_whole(world.survivor)
     world.is_in_use = False
 
 
@@ -199,8 +198,9 @@ def check_end(world: World, write: Write, ended: dict, *, is_made: bool, is_conf
     with world.place.open() as graph:
         world.check_rows(graph)
         assert graph.recoveries.pending() == []
-        assert [each.actor for each in graph.commits.list()].count(actor_of(world.number)) == (ended["error"] is None)
-        assert_graph_is_whole(graph)
+        actors = [each.actor for each in graph.commits.list(world.branch)]
+        assert actors.count(actor_of(world.number)) == (ended["error"] is None)
+        world.check_whole(graph)
     # Of a write that was taken back and made after all, it is the next write that lets the newest versions show it.
     world.begin(WRITES["load_merge"])
     world.check_rows(world.survivor)

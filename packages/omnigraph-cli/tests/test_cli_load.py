@@ -91,6 +91,8 @@ def test_the_json_has_counts_by_type_and_the_commit(graph: Path) -> None:
     assert document == {
         "uri": str(graph),
         "branch": "main",
+        "base_branch": None,
+        "branch_created": False,
         "mode": "merge",
         "nodes": {"Book": 1, "Member": 1},
         "edges": {"Borrowed": 1},

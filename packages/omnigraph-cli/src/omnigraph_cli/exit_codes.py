@@ -27,7 +27,7 @@ class ExitCode(IntEnum):
     FAILED = 1, "failed, or the thing checked did not pass"
     USAGE = 2, "the command line is wrong"
     INVALID_INPUT = 3, "a URI, option value, schema, query or record is wrong; nothing was done"
-    CONFLICT = 4, "the graph moved on meanwhile; nothing was done"
+    CONFLICT = 4, "the graph moved on meanwhile, or two branches contradict each other; nothing was done"
     OUTCOME_UNKNOWN = 5, "it may have happened; the message says how to find out"
     INTERRUPTED = 130, "interrupted"
     PIPE_CLOSED = 141, "whoever read the output stopped reading"

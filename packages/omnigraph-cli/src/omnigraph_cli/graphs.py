@@ -9,6 +9,7 @@ says on stderr what it is about to do, and to which place, before it does it.
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -58,6 +59,26 @@ class GraphPlace:
 
         with session.working(f"opening {self.uri}"):
             return omnigraph.open(str(self.uri), mode=mode, actor=actor, options=self.options)
+
+    def may_take_away(self, session: Session, doing: str, question: str) -> bool:
+        """Whether taking something away here needs no leave, or gets it from the person at the terminal.
+
+        Args:
+            session: the run.
+            doing: what needs leave, as the beginning of a sentence: ``Overwriting s3://bucket/films``.
+            question: what the person is asked.
+
+        Raises:
+            click.UsageError: nobody is there to be asked.
+        """
+        if self.is_local:
+            return True
+        can_ask = all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr))
+        if session.as_json or not can_ask:
+            raise click.UsageError(
+                f"{doing} needs --yes: it is not on a local disk, and nobody can be asked.", click.get_current_context()
+            )
+        return click.confirm(question, err=True)
 
     def announce(self, session: Session, verb: str) -> None:
         """Say what is about to be written, and where."""

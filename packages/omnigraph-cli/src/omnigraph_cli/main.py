@@ -34,6 +34,8 @@ Examples:
   omnigraph query films.omni demand --query examples/films/queries.gq --params '{"since": "2025-10-01"}'
   omnigraph mutate films.omni retag --query examples/films/queries.gq \\
       --params '{"code": "SF-001", "tags": ["space", "slow"]}' --as ann
+  omnigraph branch create films.omni review/2026
+  omnigraph branch merge films.omni review/2026 --dry-run
   omnigraph commit list films.omni
   omnigraph diff films.omni 01KA7X3J8Q0000000000000000 main
   omnigraph changes poll films.omni --start beginning
@@ -86,6 +88,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
     PROGRAM,
     cls=Program,
     verbs={
+        "branch": "omnigraph_cli.commands.branch:branch",
         "changes": "omnigraph_cli.commands.changes:changes",
         "commit": "omnigraph_cli.commands.commit:commit",
         "diff": "omnigraph_cli.commands.diff:diff",

@@ -62,6 +62,12 @@ _RATED: Final = ("mutate", "library.omni", "-e", _RATE, "--params", '{"isbn": "b
 _MUTATE: Final = (*_RATED, "--as", "ann", "--json")
 _LATE: Final = (*_RATED, "--if-commit", "01KA7X3J8Q0000000000000002", "--json")
 _INDICES: Final = ("ensure-indices", "library.omni", "--as", "ann", "--json")
+_BRANCH: Final = ("branch", "create", "library.omni", "review", "--json")
+_BRANCHES: Final = ("branch", "list", "library.omni", "--json")
+_RATED_APART: Final = (*_RATED[:-1], '{"isbn": "b2", "score": 5.0}', "--branch", "review", "--as", "bo", "--json")
+_DIFF: Final = ("diff", "library.omni", "main", "review", "--json")
+_MERGE: Final = ("branch", "merge", "library.omni", "review", "--dry-run", "--json")
+_TAG: Final = ("tag", "create", "library.omni", "v1", "--as", "ann", "--json")
 _ONE_BOOK: Final = "query one($isbn: String) { match { $b: Book { isbn: $isbn } } return { $b.title } }"
 _EXPLAIN_GRAPH: Final = ("explain", "library.omni", "-e", _ONE_BOOK, "--json")
 
@@ -238,6 +244,34 @@ def _json_results() -> Iterator[str]:
         "Indexes that were built",
         _INDICES,
         "`commit` is null when there was nothing to do. `pending` has what cannot be built yet, with the `reason`.",
+    )
+    yield _example(
+        "A branch",
+        _BRANCH,
+        "`base_commit` is what it began as; it and `created_at` are null for main. `omnigraph branch show` prints the\n"
+        "same, and `omnigraph branch delete` prints `uri` and the name as `deleted`. See\n"
+        "[branch and merge](../how-to/branch-and-merge.md).",
+    )
+    yield _example("Branches", _BRANCHES, "Main first, then by name.")
+    yield _example("A mutation on a branch", _RATED_APART, "What is different on a branch is where it is.")
+    yield _example(
+        "A diff",
+        _DIFF,
+        "`changes` are nodes, then edges, each type by ascending id; `summary` counts them. `from_id` and `to_id` are\n"
+        "the ends of an edge. With `--format jsonl` each change is a line of its own.",
+    )
+    yield _example(
+        "A merge",
+        _MERGE,
+        "`outcome` is `already_up_to_date`, `fast_forward` or `merged`. `changes` and `conflicts` are those of a dry\n"
+        "run; without it `commit` is the one that was made, `changes` is null, and conflicts are an\n"
+        "[error](errors.md#merge_conflict) with exit code 4. `resolved` counts what `--strategy` decided.",
+    )
+    yield _example(
+        "A tag",
+        _TAG,
+        "`line` and `manifest_version` say where the commit is. `omnigraph tag list` prints `tags`, `omnigraph tag\n"
+        "delete` the name as `deleted`; `omnigraph commit graph` prints `format` and `drawing`.",
     )
     yield _example(
         "How a query is run",

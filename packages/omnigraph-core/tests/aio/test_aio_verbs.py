@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph import aio
 from omnigraph.errors import ClosedError, InvalidInputError, NotFoundError, ReadOnlyError
-from omnigraph.graph import Changes, Commits, Graph, Recoveries, Schema
+from omnigraph.graph import Branches, Changes, Commits, Graph, Recoveries, Schema, Tags
 from omnigraph.graph import init as init_graph
 from omnigraph.graph import open as open_graph
 from omnigraph.write.maintenance import Maintenance
@@ -25,7 +25,9 @@ CODES = "query codes() { match { $f: Film } return { $f.code } order { $f.code }
 
 COUNTERPARTS = [
     (Graph, aio.AsyncGraph),
+    (Branches, aio.AsyncBranches),
     (Changes, aio.AsyncChanges),
+    (Tags, aio.AsyncTags),
     (Commits, aio.AsyncCommits),
     (Maintenance, aio.AsyncMaintenance),
     (Recoveries, aio.AsyncRecoveries),
@@ -102,6 +104,25 @@ def test_what_is_done_here_is_what_is_done_there():
             assert await g.refresh() == renamed.commit
             assert await g.commits.list(limit=1) == [renamed.commit]
             assert await g.commits.show(loaded.commit.id) == loaded.commit
+            made = await g.branches.create("dev", at=loaded.commit)
+            assert (made, await g.branches.show("dev")) == (blocking.branches.show("dev"), made)
+            on_dev = await g.load(films("f3"), "append", branch="late", base="dev")
+            assert (on_dev.base_branch, on_dev.branch_created) == ("dev", True)
+            assert [each.name for each in await g.branches.list()] == ["main", "dev", "late"]
+            compared = await g.diff("dev", "late")
+            assert [each async for each in compared] == [*blocking.diff("dev", "late")]
+            assert (await compared.summary()).inserts == (await compared.to_arrow()).num_rows == 1
+            assert await compared.to_dict() == blocking.diff("dev", "late").to_dict()
+            assert await g.entity_at("Film", "f3", "late") == blocking.entity_at("Film", "f3", "late")
+            merged = await g.branches.merge("late", "dev")
+            assert (merged.outcome, await g.commits.list("dev", limit=1)) == ("fast_forward", [merged.commit])
+            assert await g.commits.graph() == blocking.commits.graph()
+            tag = await g.tags.create("v1", branch="dev")
+            assert (await g.tags.list(), await g.tags.show("v1")) == ([tag], tag)
+            await g.tags.delete("v1")
+            await g.branches.delete("dev")
+            assert await g.branches.list() == blocking.branches.list()
+            assert len(await g.table("Film", branch="late")) == 3
             assert (await g.schema.text(), await g.schema.digest()) == (SCHEMA, blocking.schema.digest)
             assert await g.changes(start="beginning") == blocking.changes(start="beginning")
             assert await g.changes.of(loaded.commit) == blocking.changes.of(loaded.commit)

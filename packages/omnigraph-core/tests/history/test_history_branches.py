@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from publish_world import new_adapter
 
 from omnigraph.errors import FormatError, InvalidInputError, NotFoundError, StorageError
-from omnigraph.history.branches import MAIN, BranchRef, branch_key, resolve_branch
+from omnigraph.history.branches import MAIN, BranchRef, branch_key, list_branch_names, resolve_branch, spell_ref
+from omnigraph.history.ulids import new_ulid
+from omnigraph.tables.interface import TablePin
 from omnigraph.testing.faults import CountingAdapter, Fault, FaultyAdapter
 
 
@@ -74,3 +77,73 @@ def test_a_store_that_does_not_answer_is_no_missing_branch():
     adapter = FaultyAdapter(new_adapter(), Fault(verb="read", error=TimeoutError()))
     with pytest.raises(StorageError):
         resolve_branch(adapter, "dev")
+
+
+# ── the object ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def new_ref(name: str = "dev") -> BranchRef:
+    began = datetime(2026, 2, 3, 4, 5, 6, 789, tzinfo=UTC)
+    return BranchRef.new(name, new_ulid(), base_commit=new_ulid(), created_at=began)
+
+
+@pytest.mark.parametrize("name", ["dev", "a/b", "Ü", "日本", 'say "hi"'])
+def test_what_is_written_of_a_branch_is_what_is_read_of_it(name):
+    adapter, ref = new_adapter(), new_ref(name)
+    adapter.write(branch_key(adapter, name), spell_ref(ref))
+    found = resolve_branch(adapter, name)
+    assert found == ref
+    # What tells branches apart is who they are, and not what else is known of them.
+    assert (found.base_commit, found.created_at) == (ref.base_commit, ref.created_at)
+    assert json.loads(spell_ref(ref)) == {
+        "name": name,
+        "physical": f"b{ref.incarnation}",
+        "incarnation": ref.incarnation,
+        "base_commit": ref.base_commit,
+        "created_at": 1770091506000789,
+    }
+
+
+def test_names_are_listed_in_order_with_one_request_and_other_objects_are_none():
+    adapter = CountingAdapter(new_adapter())
+    for name in ("b", "a/b", "a", "Ü", "%"):
+        adapter.write(branch_key(adapter, name), spell_ref(new_ref(name)))
+    for stray in ("a.json.tmp", "a%2fb.json", ".json", "%FF.json", "deeper/a.json"):
+        adapter.write(adapter.key(f"_refs/branches/{stray}"), b"{}")
+    adapter.calls.clear()
+    assert list_branch_names(adapter) == ["%", "a", "a/b", "b", "Ü"]
+    assert adapter.calls == {"list_dir": 1}
+
+
+def test_a_graph_without_branches_lists_none():
+    assert list_branch_names(new_adapter()) == []
+
+
+# ── lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def pin(line: str | None) -> TablePin:
+    return TablePin(location="nodes/1-1", branch=line, version=3)
+
+
+def test_a_branch_owns_the_forks_that_its_own_operations_made_and_no_others():
+    dev, other = new_ref(), new_ref()
+    own = dev.fork_name(new_ulid())
+    assert own.startswith(f"{dev.physical}.")
+    assert dev.owns(pin(own))
+    # Neither the main line, nor another branch's, nor one whose name only begins alike.
+    for line in (None, other.fork_name(new_ulid()), f"{dev.physical}X.{new_ulid()}", dev.physical):
+        assert not dev.owns(pin(line))
+    assert MAIN.owns(pin(None))
+    assert not MAIN.owns(pin(own))
+
+
+def test_two_operations_never_fork_under_one_name():
+    dev = new_ref()
+    assert dev.fork_name(new_ulid()) != dev.fork_name(new_ulid())
+
+
+def test_a_line_says_whose_it_was_after_its_branch_is_gone():
+    dev = new_ref()
+    assert BranchRef.of_line("dev", dev.physical) == dev
+    assert BranchRef.of_line("main", None) is MAIN

@@ -155,13 +155,13 @@ def test_what_names_no_moment_is_refused(at):
         new_graph().snapshot_of(at=at)
 
 
-def test_an_unknown_commit_costs_one_look_through_the_history():
+def test_an_unknown_commit_costs_one_look_through_the_history_and_one_for_lines_that_no_branch_has():
     repository = new_graph()
     for _ in range(34):
         repository.remember(publish_bare(repository.newest()))
     with count_table_calls() as counts, pytest.raises(NotFoundError):
         repository.find_commit(new_ulid())
-    assert counts == {"log.probe": 1, "log.read": 1}
+    assert counts == {"log.probe": 1, "log.read": 1, "log.lines": 1}
 
 
 def test_an_unknown_branch_is_not_found():

@@ -40,7 +40,7 @@ def test_what_a_write_left_behind_is_told_unless_it_is_expected(graph: Graph, na
 
 def broken_history(graph: Graph, monkeypatch: pytest.MonkeyPatch, change: Any) -> None:
     commits = graph.commits.list()
-    monkeypatch.setattr(Commits, "list", lambda self: change(commits))
+    monkeypatch.setattr(Commits, "list", lambda self, _branch: change(commits))
 
 
 @pytest.mark.parametrize(

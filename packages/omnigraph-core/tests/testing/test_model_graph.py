@@ -78,6 +78,14 @@ def test_merging_edges_again_upserts_those_with_a_unique_tuple_and_doubles_the_o
     assert graph.content() == before
 
 
+def test_an_edge_that_a_merge_moves_by_its_id_leaves_its_ends_to_another(graph: ModelGraph):
+    rented = {"edge": "Rented", "from": "cy", "to": "SF-1"}
+    graph.load([{**rented, "data": {"id": "r"}}], "append")
+    graph.load([{**rented, "to": "DR-2", "data": {"id": "r"}}, rented], "merge")
+    ends = {row.id == "r": row.target for row in graph.rows["edge:Rented"].values() if row.source == "cy"}
+    assert ends == {True: "DR-2", False: "SF-1"}
+
+
 def test_a_merge_replaces_the_whole_row(graph: ModelGraph):
     graph.load(records('{"type":"Person","data":{"handle":"ann"}}'), "merge")
     assert graph.rows["node:Person"]["ann"].values == {"handle": "ann", "mail": None}

@@ -37,7 +37,9 @@ def test_a_load_whose_schema_moved_names_the_commit_that_its_rows_were_read_at(g
     repository = graph._repository
     request, files = LoadRequest(mode=mode, branch="main"), AttemptFiles(repository)
     with pytest.raises(HeadMovedError, match=r"^The schema changed while") as caught:
-        publish_rows(repository, (), OTHER, request, files, staged_at=built_on.manifest_version)
+        publish_rows(
+            repository, (), OTHER, request, files, start=repository.known(), staged_at=built_on.manifest_version
+        )
     error = caught.value
     assert (error.branch, error.expected, error.actual) == ("main", built_on.id, newest.id)
     assert error.members == ("schema",)

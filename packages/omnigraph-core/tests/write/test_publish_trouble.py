@@ -140,7 +140,7 @@ def test_a_swap_that_is_made_and_not_yet_durable_is_not_acknowledged(failures):
 
 def failing_opens(monkeypatch: pytest.MonkeyPatch, *errors: Exception) -> None:
     """The next looks at the newest log fail, as many as there are errors."""
-    import omnigraph.write.publish as module
+    import omnigraph.history.repository as module
 
     genuine, left = module.open_manifest, list(errors)
 

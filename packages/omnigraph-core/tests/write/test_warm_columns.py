@@ -65,12 +65,10 @@ def test_a_column_that_is_missing_is_read_together_with_the_others():
     assert contents(both) == fresh(tables, handle, ["id", "t"])
 
 
-STEPS = st.lists(
-    st.tuples(
-        st.sampled_from(["append", "replace", "delete", "merge", "read"]), st.sets(st.integers(0, 20), max_size=6)
-    ),
-    max_size=10,
+STEP = st.tuples(
+    st.sampled_from(["append", "replace", "delete", "merge", "read"]), st.sets(st.integers(0, 20), max_size=6)
 )
+STEPS = st.lists(STEP, max_size=10)
 
 
 @settings(max_examples=30)
@@ -98,6 +96,50 @@ def test_what_is_followed_is_what_a_read_would_give(steps, columns, is_own):
         assert contents(warm.columns(tables, handle, wanted, row_count=len(ids))) == with_addresses(
             tables, handle, columns
         )
+
+
+@settings(max_examples=30)
+@given(st.lists(st.tuples(st.integers(0, 2), st.booleans(), STEP), max_size=10))
+def test_what_is_known_of_one_line_of_a_table_serves_the_others_and_is_never_mistaken(steps):
+    """Each line begins as another one is; both have the same parts, and then each deletes and adds of its own."""
+    tables, handle = created({str(each): each for each in range(10)})
+    columns = ["id", "n"]
+    wanted = [*columns, "_rowaddr"]
+    warm = WarmColumns()
+    lines = {0: (handle, {str(each) for each in range(10)})}
+    for value, (line, is_own, (what, numbers)) in enumerate(steps, 1):
+        if line not in lines:
+            parent, known = lines[line - 1] if line - 1 in lines else lines[0]
+            lines[line] = tables.fork(parent, f"line{line}"), known
+            assert tables.parts(lines[line][0]) == tables.parts(parent)
+        base, ids = lines[line]
+        warm.columns(tables, base, wanted, row_count=len(ids))
+        names = {str(each) for each in numbers}
+        names = {"append": names - ids, "merge": names, "read": set()}.get(what, names & ids)
+        if names:
+            staged, step = stage(tables, base, what, sorted(names), value)
+            made = tables.commit_exact(base, [staged])
+            lines[line] = made, ids - names if what == "delete" else ids | names
+            if is_own and step is not None:
+                warm.follow(tables, base.pin, made, step)
+        for found, there in lines.values():
+            rows = warm.columns(tables, found, wanted, row_count=len(there))
+            assert contents(rows) == with_addresses(tables, found, columns)
+
+
+def test_the_first_write_to_a_line_of_its_own_leaves_what_is_known_of_the_parent():
+    tables, parent = created({"a": 1, "b": 2})
+    warm = WarmColumns()
+    warm.columns(tables, parent, ["id"], row_count=2)
+    fork = tables.fork(parent, "line")
+    rows = table({"c": 3})
+    made = tables.commit_exact(fork, [tables.stage_append(fork, rows)])
+    with count_table_calls() as counts:
+        warm.follow(tables, parent.pin, made, KnownStep(added=rows, removed=pa.array([], pa.uint64())))
+        on_fork = warm.columns(tables, made, ["id"], row_count=3)
+        on_parent = warm.columns(tables, parent, ["id"], row_count=2)
+    assert counts == {}
+    assert (contents(on_fork), contents(on_parent)) == ([("a",), ("b",), ("c",)], [("a",), ("b",)])
 
 
 def stage(tables: LanceTables, handle: SnapshotHandle, what: str, names: list[str], value: int):

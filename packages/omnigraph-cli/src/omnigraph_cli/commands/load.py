@@ -37,6 +37,7 @@ Examples:
     "of its types.",
 )
 @branch_option
+@click.option("--from", "base", metavar="NAME", help="Make the branch from this one if it is missing.")
 @click.option("--load-id", metavar="NAME", help="Names this load; repeating it under the same name does nothing.")
 @click.option("--yes", is_flag=True, help="Overwrite without asking.")
 @actor_option
@@ -50,6 +51,7 @@ def load(
     data: str,
     mode: str,
     branch: str,
+    base: str | None,
     load_id: str | None,
     yes: bool,
     actor: str | None,
@@ -83,7 +85,7 @@ def load(
                 show(f"{progress.phase} {data}: {progress.records:,} records")
 
             records = sys.stdin.buffer if data == STANDARD_INPUT and sys.stdin is not None else Path(data)
-            done = graph.load(records, mode, branch=branch, load_id=load_id, progress=report)
+            done = graph.load(records, mode, branch=branch, base=base, load_id=load_id, progress=report)
     except KeyboardInterrupt as error:
         error.add_note(_state_left(place, seen, done))
         raise

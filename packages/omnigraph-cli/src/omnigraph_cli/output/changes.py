@@ -9,6 +9,7 @@ What is for the eye is one line per change, whatever characters its values hold,
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,11 +24,16 @@ _DONE: Final = {"insert": "inserted", "update": "updated", "delete": "deleted"}
 
 def change_lines(diff: Diff) -> Iterator[str]:
     """One line per change, then how many there were."""
-    counts = dict.fromkeys(_MARKS, 0)
+    counts: Counter[str] = Counter()
     for change in diff:
         counts[change.op] += 1
         yield change_line(change)
-    yield ", ".join(f"{count:,} {_DONE[op]}" for op, count in counts.items())
+    yield counted_changes(counts)
+
+
+def counted_changes(counts: Mapping[str, int]) -> str:
+    """How many changes of each kind there are: ``2 inserted, 1 updated, 0 deleted``."""
+    return ", ".join(f"{counts.get(op, 0):,} {done}" for op, done in _DONE.items())
 
 
 def json_lines(diff: Diff) -> Iterator[str]:

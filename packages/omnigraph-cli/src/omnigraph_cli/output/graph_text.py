@@ -49,7 +49,8 @@ def _(result: LoadedResult) -> Iterator[Line]:
         there = f'{result.uri} has the load "{result.repeated}" on branch {done.branch} already'
         yield Line(Text("nothing to do: ", GOOD), there)
     else:
-        yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {done.branch} with {done.mode}: {counts}{kinds}")
+        where = f"{done.branch}, made from {done.base_branch}," if done.branch_created else done.branch
+        yield Line(Text("loaded ", GOOD), f"{result.uri} on branch {where} with {done.mode}: {counts}{kinds}")
     yield Line(Text("commit ", DIM), done.commit.id)
 
 

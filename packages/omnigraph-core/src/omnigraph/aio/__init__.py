@@ -10,16 +10,21 @@ told so, and the await ends when it has ended: nothing happens afterwards, and a
 from __future__ import annotations
 
 from omnigraph.aio.changes import AsyncChanges
-from omnigraph.aio.handle import AsyncCommits, AsyncGraph, AsyncMaintenance, AsyncRecoveries, AsyncSchema
+from omnigraph.aio.comparing import AsyncDiff
+from omnigraph.aio.handle import AsyncGraph, AsyncMaintenance, AsyncRecoveries, AsyncSchema
+from omnigraph.aio.history import AsyncBranches, AsyncCommits, AsyncTags
 from omnigraph.aio.opening import init, open
 
 __all__ = [
+    "AsyncBranches",
     "AsyncChanges",
     "AsyncCommits",
+    "AsyncDiff",
     "AsyncGraph",
     "AsyncMaintenance",
     "AsyncRecoveries",
     "AsyncSchema",
+    "AsyncTags",
     "init",
     "open",
 ]

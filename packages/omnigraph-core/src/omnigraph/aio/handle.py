@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
 
 from omnigraph.aio.calls import CallThreads
 from omnigraph.aio.changes import AsyncChanges
+from omnigraph.aio.comparing import AsyncDiff
+from omnigraph.aio.history import AsyncBranches, AsyncCommits, AsyncTags
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.tables.processes import is_copy
 
@@ -87,6 +89,16 @@ class AsyncGraph:
         return AsyncSchema(self._ask)
 
     @property
+    def branches(self) -> AsyncBranches:
+        """The branches of the graph."""
+        return AsyncBranches(self._ask)
+
+    @property
+    def tags(self) -> AsyncTags:
+        """Names of commits that are to stay."""
+        return AsyncTags(self._ask)
+
+    @property
     def commits(self) -> AsyncCommits:
         """The history of the graph."""
         return AsyncCommits(self._ask)
@@ -114,13 +126,14 @@ class AsyncGraph:
         mode: str,
         *,
         branch: str = "main",
+        base: str | None = None,
         actor: str | None = None,
         load_id: str | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
         """As ``Graph.load``."""
         return await self._ask(
-            lambda g: g.load(data, mode, branch=branch, actor=actor, load_id=load_id, progress=progress)
+            lambda g: g.load(data, mode, branch=branch, base=base, actor=actor, load_id=load_id, progress=progress)
         )
 
     async def mutate(
@@ -233,6 +246,22 @@ class AsyncGraph:
                 self._lifetime.check()
                 yield line
 
+    async def diff(
+        self,
+        a: SnapshotLike,
+        b: SnapshotLike,
+        *,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+    ) -> AsyncDiff:
+        """As ``Graph.diff``; what it gives is read by ``async for`` and by awaiting its members."""
+        return AsyncDiff(await self._ask(lambda g: g.diff(a, b, kinds=kinds, types=types, ops=ops)), self._ask)
+
+    async def entity_at(self, type_name: str, id: str, at: SnapshotLike) -> dict[str, Any] | None:  # noqa: A002
+        """As ``Graph.entity_at``."""
+        return await self._ask(lambda g: g.entity_at(type_name, id, at))
+
     async def refresh(self) -> Commit:
         """As ``Graph.refresh``."""
         return await self._ask(lambda g: g.refresh())
@@ -262,21 +291,6 @@ class AsyncSchema:
     async def digest(self) -> str:
         """As ``Schema.digest``."""
         return await self._ask(lambda g: g.schema.digest)
-
-
-class AsyncCommits:
-    """The commits of a graph."""
-
-    def __init__(self, ask: Ask) -> None:
-        self._ask = ask
-
-    async def list(self, branch: str = "main", *, actor: str | None = None, limit: int | None = None) -> list[Commit]:
-        """As ``Commits.list``."""
-        return await self._ask(lambda g: g.commits.list(branch, actor=actor, limit=limit))
-
-    async def show(self, commit_id: str) -> Commit:
-        """As ``Commits.show``."""
-        return await self._ask(lambda g: g.commits.show(commit_id))
 
 
 class AsyncRecoveries:

@@ -204,8 +204,8 @@ class MergeConflictError(ConflictError):
             lines.append(f"  and {count - _CONFLICTS_SHOWN} more")
         super().__init__(
             "\n".join(lines),
-            help="Make the two agree on one of the branches, then merge again; or let one side decide where both changed "
-            "the same: strategy ours or theirs.",
+            help="Make the two agree on one of the branches, then merge again; or let one side decide where both "
+            "changed the same: strategy ours or theirs.",
             details={"source": source, "branch": branch, "conflicts": [each.to_dict() for each in conflicts]},
         )
         self.source = source

@@ -1,7 +1,7 @@
 """The handle of an open graph, the two ways to get one, and what to do when there is a plan in the way.
 
     init(uri, schema=...) ──┐
-                            ├──> Graph ── load, query, explain, export, table, commits, changes, maintain, bulk
+                            ├──> Graph ── load, query, export, branches, diff, commits, changes, maintain, bulk
     open(uri, mode=...) ────┘
 
 It is a context manager, it pickles, and threads may share it.
@@ -14,6 +14,8 @@ from omnigraph.graph.handle import Graph
 from omnigraph.graph.opening import discard_sidecar, init, open
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commit_listing import Commits
+from omnigraph.write.branches import Branches
 from omnigraph.write.recovery.listing import Recoveries
+from omnigraph.write.tags import Tags
 
-__all__ = ["Changes", "Commits", "Graph", "Recoveries", "Schema", "discard_sidecar", "init", "open"]
+__all__ = ["Branches", "Changes", "Commits", "Graph", "Recoveries", "Schema", "Tags", "discard_sidecar", "init", "open"]

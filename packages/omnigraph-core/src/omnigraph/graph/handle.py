@@ -21,6 +21,7 @@ from omnigraph.graph.schema import Schema
 from omnigraph.history.commits import Commit
 from omnigraph.history.repository import Repository
 from omnigraph.write.branches import Branches
+from omnigraph.write.branching import ensure_branch
 from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
@@ -146,7 +147,7 @@ class Graph(ReadVerbs, Comparing):
                 mode=parse_mode(mode),
                 branch=branch,
                 base_branch=base,
-                branch_created=base is not None and self.branches.ensure(branch, base=base),
+                branch_created=base is not None and ensure_branch(self._repository, branch, base),
                 actor=actor or self.actor,
                 load_id=load_id,
                 progress=progress,

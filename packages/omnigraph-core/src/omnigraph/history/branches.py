@@ -127,7 +127,7 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
 
 
 def list_branch_names(adapter: StorageAdapter) -> list[str]:
-    """Every branch but main, by name; one request."""
+    """Every branch but main, by name; one request. Objects that are of no branch are passed over."""
     found = (name_of_segment(each.name) for each in adapter.list_dir(adapter.key(REFS_PREFIX)))
     return sorted(each for each in found if each is not None)
 

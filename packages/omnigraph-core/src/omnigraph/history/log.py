@@ -30,7 +30,9 @@ from omnigraph.history.rows import (
 )
 from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
 from omnigraph.history.state import GraphState, head_row
+from omnigraph.storage import StorageAdapter
 from omnigraph.tables.log import LogStore, LogTable, StagedFragments
+from omnigraph.tables.quarantine import quarantine_newest
 from omnigraph.tables.staging import COMMIT_PROPERTY
 
 MANIFEST: Final = "__manifest"
@@ -182,6 +184,28 @@ def open_manifest(logs: LogStore, branch: BranchRef = MAIN, *, version: int | No
         raise damaged(f"its columns are {', '.join(f'{each.name} {each.type}' for each in table.schema)}")
     state_fragments = range(_history_fragments(table), len(table.fragment_rows))
     return ManifestLog(branch, table, GraphState.of(rows_from_arrow(table.read(state_fragments)), table.version))
+
+
+def move_damage_away(adapter: StorageAdapter, branch: BranchRef, error: StorageError) -> None:
+    """Let the newest version of a branch that can be read be its newest, where ``error`` kept it from being opened.
+
+    What a loss of power damaged is moved out of the way: by the order in which publishes are synced no such version was
+    ever acknowledged. The very first one is never moved. Caches may still hold what is gone.
+
+    Raises:
+        StorageError: it is no damage, and raised again.
+        FormatError: the graph was opened for reading, or there is no version that can be read.
+    """
+    if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
+        raise error
+    if adapter.is_read_only:
+        raise FormatError(
+            f"The newest version of {branch.name} at {adapter.root} cannot be read, most likely after a loss of power.",
+            help="Open it once for writing: a version that was never acknowledged is then moved out of the way.",
+            details={"uri": str(adapter.root), "branch": branch.name},
+        ) from error
+    if not quarantine_newest(adapter, MANIFEST, branch.physical):
+        raise damaged(f"the newest version of {branch.name} cannot be read") from error
 
 
 def fork_manifest(log: ManifestLog, branch: BranchRef) -> None:

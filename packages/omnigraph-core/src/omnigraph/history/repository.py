@@ -12,12 +12,12 @@ from contextlib import suppress
 from typing import Final
 
 from omnigraph.config import Settings
-from omnigraph.errors import InvalidInputError, NotFoundError, ReadOnlyError
+from omnigraph.errors import FormatError, InvalidInputError, NotFoundError, ReadOnlyError, StorageError
 from omnigraph.history.branches import MAIN, BranchRef, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
-from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.log import ManifestLog, move_damage_away, open_manifest
 from omnigraph.history.recoveries import Recovery
 from omnigraph.history.ref_names import looks_like_commit_id
 from omnigraph.history.rivals import Rivals
@@ -66,16 +66,19 @@ class Repository:
         Raises:
             NotFoundError: there is no such branch.
         """
-        ref = resolve_branch(self.adapter, branch)
-        known = self._newest.get(ref.incarnation)
+        return self.newest_of(resolve_branch(self.adapter, branch))
+
+    def newest_of(self, branch: BranchRef) -> ManifestLog:
+        """The newest log on the line of a branch, whether the branch still exists or not. Raises as ``open_newest``."""
+        known = self._newest.get(branch.incarnation)
         if known is not None and known.is_newest():
             return known
-        found = open_manifest(self.logs, ref)
+        found = self.open_newest(branch)
         if known is not None and found.version < known.version:
             # The graph was removed and made anew: nothing that is known of the old one counts.
             with self._lock:
-                if self._newest.get(ref.incarnation) is known:
-                    del self._newest[ref.incarnation]
+                if self._newest.get(branch.incarnation) is known:
+                    del self._newest[branch.incarnation]
         return self.remember(found)
 
     def known(self, branch: str = MAIN.name) -> ManifestLog:
@@ -85,7 +88,23 @@ class Repository:
         """
         ref = resolve_branch(self.adapter, branch)
         known = self._newest.get(ref.incarnation)
-        return known if known is not None else self.remember(open_manifest(self.logs, ref))
+        return known if known is not None else self.remember(self.open_newest(ref))
+
+    def open_newest(self, branch: BranchRef) -> ManifestLog:
+        """The newest log on the line of a branch, whatever is remembered; what a loss of power damaged is no version.
+
+        Raises:
+            NotFoundError: there is no such line.
+            FormatError: it is damaged, and this may not write, or it cannot be helped.
+            StorageError: the store did not answer.
+        """
+        try:
+            return open_manifest(self.logs, branch)
+        except StorageError as error:
+            move_damage_away(self.adapter, branch, error)
+        # The caches of the session may hold what is gone.
+        self.logs = LogStore(self.adapter)
+        return open_manifest(self.logs, branch)
 
     def newest_known(self, log: ManifestLog) -> ManifestLog:
         """The newest log that is remembered of the same branch, or this one; no request."""
@@ -148,9 +167,9 @@ class Repository:
             self._refuse_foreign(at)
             return self.at_version(at.branch, at.state.version)
         if isinstance(at, Commit):
-            at = at.id
+            return self.at_commit(at)
         if isinstance(at, int) and not isinstance(at, bool):
-            return self.at_version(resolve_branch(self.adapter, branch), at)
+            return self._at_number(resolve_branch(self.adapter, branch), at)
         if not isinstance(at, str):
             raise InvalidInputError(f"{at!r} names no moment.", help=_MOMENTS)
         return self.at_commit(self.find_commit(at, branch)) if looks_like_commit_id(at) else self._named(at)
@@ -169,6 +188,17 @@ class Repository:
                 details={"name": name},
             ) from error
         return self.at_version(BranchRef.of_line(name, tag.line), tag.manifest_version)
+
+    def _at_number(self, branch: BranchRef, version: int) -> ManifestLog:
+        """A version in the history of a branch; those from before its own line are on the lines that it came from."""
+        try:
+            return self.at_version(branch, version)
+        except NotFoundError:
+            history = () if branch.physical is None else self.newest_of(branch).commits()
+            inherited = next((each for each in history if each.manifest_version == version), None)
+            if inherited is None or inherited.line == branch.physical:
+                raise
+            return self.at_commit(inherited)
 
     def snapshot_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> Snapshot:
         """A branch as it is now, or as it was at a moment.
@@ -207,7 +237,7 @@ class Repository:
             )
 
     def find_commit(self, commit_id: str, branch: str = MAIN.name) -> Commit:
-        """The commit of this id.
+        """The commit of this id, also of a branch that was deleted.
 
         Raises:
             NotFoundError: there is none.
@@ -227,16 +257,24 @@ class Repository:
         return found
 
     def _logs(self, first: str) -> Iterator[ManifestLog]:
-        """The newest log of every branch, this one first and main next."""
-        yield self.newest(first)
-        if first != MAIN.name:
-            yield self.newest()
-        for name in list_branch_names(self.adapter):
-            if name != first:
+        """The newest log of every branch, this one first and main next; then those of lines that no branch has."""
+        seen: set[str | None] = set()
+        for name in dict.fromkeys((first, MAIN.name, *list_branch_names(self.adapter))):
+            try:
+                log = self.newest(name)
+            except NotFoundError:
+                # It was deleted meanwhile.
+                if name == first:
+                    raise
+                continue
+            seen.add(log.branch.physical)
+            yield log
+        for line in self.known().table.lines():
+            if line not in seen:
                 try:
-                    yield self.newest(name)
-                except NotFoundError:
-                    # It was deleted meanwhile.
+                    yield self.open_newest(BranchRef.of_line(line, line))
+                except (NotFoundError, FormatError):
+                    # It was reclaimed meanwhile, or nothing of it was ever durable.
                     continue
 
     def at_version(self, branch: BranchRef, version: int) -> ManifestLog:

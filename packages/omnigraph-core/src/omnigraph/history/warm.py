@@ -114,9 +114,10 @@ class WarmColumns:
     def follow(self, tables: TableStorage, old: TablePin, handle: SnapshotHandle, step: KnownStep) -> None:
         """Keep of a new version what was kept of an old one, by what its writer knows; nothing is read for it.
 
-        The old version is let go. Where the step does not say all, nothing is kept, and the next who asks reads.
+        The old version is let go, unless it is of another line, whose next version comes from it as well. Where the
+        step does not say all, nothing is kept, and the next who asks reads.
         """
-        held = self._take(old)
+        held = self._take(old) if old.branch == handle.pin.branch else self._held(old)
         if held is None:
             return
         parts = tables.parts(handle)
@@ -135,11 +136,11 @@ class WarmColumns:
             self._keep(handle.pin, _Kept(rows, parts))
 
     def _followed(self, tables: TableStorage, handle: SnapshotHandle) -> _Kept | None:
-        """What is kept of another version of the same line, brought to this one by reading what differs."""
+        """What is kept of another version, of the same line if it may be, brought to this one by what differs."""
         pin = handle.pin
         with self._lock:
-            line = (each for each in reversed(self._kept) if (each.location, each.branch) == (pin.location, pin.branch))
-            older = next(line, None)
+            table = [each for each in reversed(self._kept) if each.location == pin.location]
+        older = next((each for each in table if each.branch == pin.branch), next(iter(table), None))
         held = None if older is None else self._held(older)
         if older is None or held is None:
             return None
@@ -155,7 +156,7 @@ class WarmColumns:
         if rows.num_rows != sum(each.live_count for each in parts):
             return None
         found = _Kept(rows, parts)
-        if older.version < pin.version:
+        if older.branch == pin.branch and older.version < pin.version:
             self._take(older)
         self._keep(pin, found)
         return found

@@ -7,16 +7,19 @@ the files of the old one, and has its versions from there on to itself.
 from __future__ import annotations
 
 import copy
+from typing import Final
 
 from lance import LanceDataset
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.counting import note
-from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error
+from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, translating
 from omnigraph.tables.handles import LanceSnapshot
 from omnigraph.tables.interface import TablePin
 from omnigraph.tables.opening import Place, place_of
+
+_REF_ENDING: Final = ".json"
 
 
 def fork(adapter: StorageAdapter, base: LanceSnapshot, branch: str) -> LanceSnapshot:
@@ -50,7 +53,21 @@ def fork_dataset(dataset: LanceDataset, branch: str, place: Place) -> LanceDatas
 
 def ref_file(place: Place, branch: str) -> ObjectKey:
     """Where Lance says that a line exists."""
-    return place.main_key / "_refs" / "branches" / f"{branch}.json"
+    return place.main_key / "_refs" / "branches" / f"{branch}{_REF_ENDING}"
+
+
+def forked_lines(adapter: StorageAdapter, dataset: LanceDataset, place: Place) -> list[str]:
+    """The names of all lines of a table but the main one; a listing.
+
+    Raises:
+        StorageError: they could not be listed.
+    """
+    if place.has_files:
+        # Lance would read each of the files, and fail for one that a loss of power damaged.
+        found = adapter.list_dir(ref_file(place, "any").parent)
+        return sorted(each.name.removesuffix(_REF_ENDING) for each in found if each.name.endswith(_REF_ENDING))
+    with translating("look at", place.uri):
+        return sorted(dataset.branches.list())
 
 
 def _exists(dataset: LanceDataset, branch: str) -> bool:

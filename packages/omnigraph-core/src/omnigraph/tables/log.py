@@ -26,7 +26,7 @@ from omnigraph.errors import InternalError, StorageCondition, StorageError
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
-from omnigraph.tables.forking import fork_dataset, ref_file
+from omnigraph.tables.forking import fork_dataset, forked_lines, ref_file
 from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
 
 FORMAT_VERSION: Final = "2.2"
@@ -252,6 +252,15 @@ class LogTable:
                 raise LogRefusedError(failure) from error
             raise failure from error
         return LogTable(self.adapter, self.place, dataset)
+
+    def lines(self) -> list[str]:
+        """The lines that were ever begun beside the main one, whether anybody still knows of them; by name.
+
+        Raises:
+            StorageError: they could not be listed.
+        """
+        note("log.lines")
+        return forked_lines(self.adapter, self.dataset, self.place)
 
     def fork(self, location: str, branch: str) -> None:
         """Begin a line of its own with this version, durably, under a name that was never used before.

@@ -1,4 +1,4 @@
-"""For whoever tests against OmniGraph: contracts, faults, races, histories, models of graphs and queries, S3 servers.
+"""For whoever tests against OmniGraph: contracts, faults, races, histories, models of graphs and branches, S3 servers.
 
 Names are loaded when first used: pytest imports this package in every run of every environment that has core.
 """
@@ -9,6 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph.testing.branch_model import BranchedModel
     from omnigraph.testing.faults import CountingAdapter, DelayingAdapter, DiedError, DyingAdapter, Fault, FaultyAdapter
     from omnigraph.testing.graph_contract import GraphContract, GraphPlace, GraphProcessContract, graph_contract_for
     from omnigraph.testing.histories import check_history
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 _HOME = {
     "AtomicRenameContract": "storage_contract",
+    "BranchedModel": "branch_model",
     "CountingAdapter": "faults",
     "DelayingAdapter": "faults",
     "DiedError": "faults",
@@ -53,6 +55,7 @@ _HOME = {
 
 __all__ = [
     "AtomicRenameContract",
+    "BranchedModel",
     "CountingAdapter",
     "DelayingAdapter",
     "DiedError",

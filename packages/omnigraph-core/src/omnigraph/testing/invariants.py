@@ -20,25 +20,30 @@ if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
 
-def assert_graph_is_whole(graph: Graph, *, is_settled: bool = True) -> None:
+def assert_graph_is_whole(graph: Graph, branch: str = "main", *, is_settled: bool = True) -> None:
     """Every type opens and has the rows that the manifest says, ends of edges exist, and history is one line.
 
     Args:
         graph: open, and written by nobody meanwhile.
+        branch: what is looked at of it.
         is_settled: whether no write was cut off since the graph was last settled: then no sidecar and no claim lies
             there. Recovery from what was cut off is not tried.
     """
-    problems = [*_stored_problems(graph, is_settled), *_history_problems(graph), *_row_problems(graph)]
+    problems = [
+        *_stored_problems(graph, branch, is_settled),
+        *_history_problems(graph, branch),
+        *_row_problems(graph, branch),
+    ]
     if problems:
-        raise AssertionError(f"{graph.uri} is not whole: {'; '.join(problems)}")
+        raise AssertionError(f"{branch} of {graph.uri} is not whole: {'; '.join(problems)}")
 
 
-def _stored_problems(graph: Graph, is_settled: bool) -> list[str]:
+def _stored_problems(graph: Graph, branch: str, is_settled: bool) -> list[str]:
     # What is stored is not part of the front door of a graph, and this is the one look behind it.
     repository = graph._repository  # noqa: SLF001
     problems = [
         f"{each.kind}: {each.message}"
-        for each in check_integrity(repository)
+        for each in check_integrity(repository, branch)
         if each.is_damage or (is_settled and each.kind is FindingKind.SIDECAR)
     ]
     adapter = repository.adapter
@@ -47,8 +52,8 @@ def _stored_problems(graph: Graph, is_settled: bool) -> list[str]:
     return problems
 
 
-def _history_problems(graph: Graph) -> list[str]:
-    commits = graph.commits.list()
+def _history_problems(graph: Graph, branch: str) -> list[str]:
+    commits, head = graph.commits.list(branch), graph.snapshot(branch).commit
     known = {each.id: each for each in commits}
     # What was merged is no part of the line, but it led to the newest commit, and so did what it came from.
     problems = broken_history([*first_parents(commits[0].id, known.get)])
@@ -56,13 +61,13 @@ def _history_problems(graph: Graph) -> list[str]:
     problems += [f"history is no line: {each} did not lead to the newest commit" for each in stray]
     lost = [each.id for each in commits if not known.keys() >= {*parents_of(each)}]
     problems += [f"history is no line: a parent of {each} is not there" for each in lost]
-    if graph.snapshot().commit.id != commits[0].id:
-        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {graph.snapshot().commit.id}")
+    if head.id != commits[0].id:
+        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {head.id}")
     return problems
 
 
-def _row_problems(graph: Graph) -> list[str]:
-    snapshot = graph.snapshot()
+def _row_problems(graph: Graph, branch: str) -> list[str]:
+    snapshot = graph.snapshot(branch)
     problems = []
     ids: dict[str, Counter[str]] = {}
     for each in snapshot.to_dict()["types"]:

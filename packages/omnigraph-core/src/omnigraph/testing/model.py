@@ -151,44 +151,66 @@ class ModelGraph:
         if mode == "overwrite":
             return {row.id: row for row in rows}
         if mode == "merge":
-            return {**stored, **{row.id: row for row in (self._upserted(key, row) for row in rows)}}
+            named = {row.id for row in rows if row.is_named}
+            return {**stored, **{row.id: row for row in (self._upserted(key, row, named) for row in rows)}}
         twice = [row.id for row in rows if row.id in stored]
         if twice:
             raise ModelRefusalError(f"{key} already has the ids {twice}")
         return {**stored, **{row.id: row for row in rows}}
 
-    def _upserted(self, key: str, row: ModelRow) -> ModelRow:
-        """An edge without an id takes the place of the one that has its unique tuple of ends, if there is one."""
+    def _upserted(self, key: str, row: ModelRow, named: set[str]) -> ModelRow:
+        """An edge without an id takes the place of the one that has its unique tuple of ends, if there is one.
+
+        A stored edge that the same records name by its id is what they say, and gives no place away.
+        """
         owner = self.type_of(key)
         ends = next((rule for rule in _uniques(owner) if {"src", "dst"} <= set(rule.columns)), None)
         if row.is_named or ends is None:
             return row
         held = _tuple(owner, row, ends)
         for other in self.rows[key].values():
-            if held is not None and _tuple(owner, other, ends) == held:
+            if held is not None and other.id not in named and _tuple(owner, other, ends) == held:
                 return replace(row, id=other.id, is_named=other.is_named)
         return row
 
     def check_unique(self, key: str, rows: Iterable[ModelRow]) -> None:
         """Raise unless no two of these rows of a type have the same unique tuple."""
+        for rule, _ in self.clashes(key, rows):
+            raise ModelRefusalError(f"@unique violation on {key}.{rule.columns}")
+
+    def clashes(self, key: str, rows: Iterable[ModelRow]) -> Iterator[tuple[Unique, list[ModelRow]]]:
+        """Those of these rows of a type that have one unique tuple together, rule by rule."""
         kept = list(rows)
         owner = self.type_of(key)
         for rule in _uniques(owner):
-            held = [each for each in (_tuple(owner, row, rule) for row in kept) if each is not None]
-            if len(set(held)) < len(held):
-                raise ModelRefusalError(f"@unique violation on {key}.{rule.columns}")
+            holders: dict[tuple[str, ...], list[ModelRow]] = {}
+            for row in kept:
+                held = _tuple(owner, row, rule)
+                if held is not None:
+                    holders.setdefault(held, []).append(row)
+            yield from ((rule, each) for each in holders.values() if len(each) > 1)
 
     # ── the whole graph ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def check_endpoints(self, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
         """Raise unless both ends of every edge of an image are in it."""
+        for key, row in self.stranded(after):
+            raise ModelRefusalError(f"{key} {row.id}: an end is missing")
+
+    def stranded(self, after: Mapping[str, Mapping[str, ModelRow]]) -> Iterator[tuple[str, ModelRow]]:
+        """The edges of an image that start or end at a node that is not in it, each with the key of its type."""
         for name, edge in self.catalog.edges.items():
             for row in after[f"edge:{name}"].values():
                 if row.source not in after[f"node:{edge.source}"] or row.target not in after[f"node:{edge.target}"]:
-                    raise ModelRefusalError(f"edge:{name} {row.id}: an end is missing")
+                    yield f"edge:{name}", row
 
     def check_cardinality(self, key: str, after: Mapping[str, Mapping[str, ModelRow]]) -> None:
         """Raise unless every source that an image touches, and leaves there, has as many edges as it may."""
+        for source, count in self.miscounted(key, after):
+            raise ModelRefusalError(f"@card violation on {key}: {source} has {count}")
+
+    def miscounted(self, key: str, after: Mapping[str, Mapping[str, ModelRow]]) -> Iterator[tuple[str, int]]:
+        """The sources that an image touches, and leaves there, with too many edges of a type or too few; how many."""
         edge = self.type_of(key)
         if not isinstance(edge, EdgeType):
             return
@@ -199,7 +221,7 @@ class ModelGraph:
         for source in {row.source for row in (*changed, *written)} & set(after[f"node:{edge.source}"]):
             most = edge.cardinality.maximum
             if counts[source] < edge.cardinality.minimum or (most is not None and counts[source] > most):
-                raise ModelRefusalError(f"@card violation on {key}: {source} has {counts[source]}")
+                yield str(source), counts[source]
 
     def _types(self) -> Iterator[tuple[str, NodeType | EdgeType]]:
         yield from ((f"edge:{name}", edge) for name, edge in self.catalog.edges.items())

@@ -48,6 +48,8 @@ class WriteRequest:
         types: keys of the types that it will write, as far as they are known.
         is_strict: it is a conflict when data that it relied on changed meanwhile.
         is_brief: preparing it takes moments.
+        start: a log of the branch, if the caller knows one: then that is the branch which is written to, and not
+            another one that was made under its name since. The first attempt is built on what is remembered of it.
         starts_newest: its first attempt is built on the newest state there is, whatever is remembered.
         if_commit: the commit that must be the newest, but for maintenance; None for any.
         staged_at: which manifest version the writer knew when it wrote files: a fence that was published since voids
@@ -59,6 +61,7 @@ class WriteRequest:
     types: frozenset[str] = frozenset()
     is_strict: bool = False
     is_brief: bool = False
+    start: ManifestLog | None = None
     starts_newest: bool = False
     if_commit: str | None = None
     staged_at: int | None = None
@@ -78,7 +81,8 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
     """
     # What a strict write conflicts with happens from now on; what was there before it began is what it is about.
     is_newest = request.is_strict or request.starts_newest or request.if_commit is not None
-    log = repository.newest(request.branch) if is_newest else repository.known(request.branch)
+    known = repository.known(request.branch) if request.start is None else repository.newest_known(request.start)
+    log = repository.newest_of(known.branch) if is_newest else known
     attempts = _Attempts(
         repository=repository,
         request=request,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from omnigraph.errors import AlreadyExistsError, NotFoundError
+from omnigraph.errors import NotFoundError
 from omnigraph.history.branches import MAIN, Branch, list_branch_names
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog
@@ -42,18 +42,6 @@ class Branches:
         with self._repository.lifetime:
             self._repository.check_writable()
             return make_branch(self._repository, name, self._repository.log_of(base, at))
-
-    def ensure(self, name: str, base: str = MAIN.name) -> bool:
-        """Make a branch unless it is there; whether it was made."""
-        try:
-            self._repository.known(name)
-        except NotFoundError:
-            try:
-                self.create(name, base)
-            except AlreadyExistsError:
-                return False
-            return True
-        return False
 
     def list(self) -> builtins.list[Branch]:
         """Every branch: main first, then by name."""

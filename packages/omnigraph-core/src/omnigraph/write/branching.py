@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from omnigraph import failpoints
-from omnigraph.errors import AlreadyExistsError, InvalidInputError, StorageError
+from omnigraph.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import MAIN, Branch, BranchRef, branch_key, resolve_branch, spell_ref
 from omnigraph.history.log import ManifestLog, fork_manifest
@@ -48,13 +48,28 @@ def delete_branch(repository: Repository, name: str) -> None:
     Raises:
         NotFoundError: there is no such branch.
         InvalidInputError: it is main.
+        StorageError: it could not be deleted.
     """
     if name == MAIN.name:
         raise InvalidInputError("main cannot be deleted: it is what the graph began with.", help="Delete another one.")
     ref = resolve_branch(repository.adapter, name)
-    repository.adapter.delete(branch_key(repository.adapter, name))
+    _remove(repository, ref)
     repository.forget_branch(ref)
     reach(failpoints.BRANCH_DELETE_POST_NATIVE)
+
+
+def ensure_branch(repository: Repository, name: str, base: str) -> bool:
+    """Make a branch as another one is now unless it is there; whether it was made. Raises as ``make_branch``."""
+    try:
+        resolve_branch(repository.adapter, name)
+    except NotFoundError:
+        try:
+            make_branch(repository, name, repository.newest(base))
+        except AlreadyExistsError:
+            # Somebody else made it meanwhile.
+            return False
+        return True
+    return False
 
 
 def _claim(repository: Repository, ref: BranchRef) -> bool:
@@ -68,6 +83,20 @@ def _claim(repository: Repository, ref: BranchRef) -> bool:
         if found is None:
             raise
         return found == spell_ref(ref)
+
+
+def _remove(repository: Repository, ref: BranchRef) -> None:
+    """Remove the object of a branch; also when only the answer is lost."""
+    adapter = repository.adapter
+    try:
+        adapter.delete(branch_key(adapter, ref.name))
+    except StorageError:
+        try:
+            found = resolve_branch(adapter, ref.name)
+        except NotFoundError:
+            return
+        if found.incarnation == ref.incarnation:
+            raise
 
 
 def _exists(name: str) -> AlreadyExistsError:

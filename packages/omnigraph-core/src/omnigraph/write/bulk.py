@@ -222,11 +222,14 @@ def publish_receipts(repository: Repository, receipts: Sequence[BulkReceipt | st
     incoming = tuple(_incoming(repository, schema.tables[key], own, request) for key, own in sorted(by_type.items()))
     files = AttemptFiles(repository)
     for each in kept:
-        for lines in {rows.branch for rows in each.written}:
-            files.forks.know(each.pin, replace(each.pin, branch=lines))
+        for line in {rows.branch for rows in each.written}:
+            base = replace(each.pin, branch=line)
+            # A ticket of another branch wrote to that one's lines, and nothing may be built there.
+            if log.branch.owns(base):
+                files.forks.know(each.pin, base)
     staged_at = min(each.staged_at for each in kept)
     try:
-        published = publish_rows(repository, incoming, schema, request, files, staged_at=staged_at)
+        published = publish_rows(repository, incoming, schema, request, files, start=log, staged_at=staged_at)
     except RepeatedLoadError as again:
         return result_of(request, counts, again.commit)
     return result_of(request, counts, published.commit)

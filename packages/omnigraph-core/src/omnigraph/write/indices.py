@@ -140,9 +140,9 @@ def ensure_indices(repository: Repository, branch: str, *, actor: str | None = N
             made = repository.tables.open_at(published.log.state.entries[each.target.key].pin)
             repository.warm.follow(repository.tables, each.pin, made, KnownStep.nothing(each.target.schema))
 
-    repository.newest(branch)
+    start = repository.newest(branch)
     try:
-        published = run_write(repository, WriteRequest(branch=branch, after=follow), prepare)
+        published = run_write(repository, WriteRequest(branch=branch, start=start, after=follow), prepare)
     except _NothingToDoError:
         return IndexReport(branch=branch, built=(), pending=tuple(work.pending), commit=None)
     return IndexReport(branch=branch, built=tuple(work.built), pending=tuple(work.pending), commit=published.commit)

@@ -187,7 +187,9 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     files = AttemptFiles(repository)
     incoming = _read(repository, data, snapshot, request, files.forks)
     try:
-        published = publish_rows(repository, incoming, snapshot.schema, request, files, staged_at=log.version)
+        published = publish_rows(
+            repository, incoming, snapshot.schema, request, files, start=log, staged_at=log.version
+        )
     except RepeatedLoadError as again:
         return result_of(request, {}, again.commit)
     counts = {each.target: each.rows.row_count for each in incoming}
@@ -201,12 +203,14 @@ def publish_rows(
     request: LoadRequest,
     files: AttemptFiles,
     *,
+    start: ManifestLog,
     staged_at: int,
 ) -> Published:
     """Judge rows, stage them and publish them as one commit.
 
-    ``schema`` is the one that they were read by, ``files`` what was written on the way, and ``staged_at`` a manifest
-    version from before the first file was written and before a load of the same name was looked for.
+    ``schema`` is the one that they were read by, ``files`` what was written on the way, ``start`` what is known of the
+    branch, and ``staged_at`` a manifest version from before the first file was written and before a load of the same
+    name was looked for.
 
     Raises:
         RepeatedLoadError: a load of the same name landed since then.
@@ -247,6 +251,7 @@ def publish_rows(
             types=frozenset(each.target.key for each in incoming),
             is_strict=request.mode is LoadMode.OVERWRITE,
             is_brief=total <= BRIEF_ROWS,
+            start=start,
             deadline=Deadline(seconds=request.deadline_seconds),
             staged_at=staged_at,
             after=lambda published: last[0].keep_warm(repository, published.log.state),

@@ -114,8 +114,8 @@ def mutate(repository: Repository, reader: Reader, source: QuerySource, request:
         OutcomeUnknownError, StorageError: as ``publish``.
     """
     call = _Call(repository, reader, source, request)
-    schema = repository.snapshot(repository.known(request.branch)).schema
-    bound = call.bound_on_newest(schema)
+    start = repository.known(request.branch)
+    bound = call.bound_on_newest(repository.snapshot(start).schema)
     try:
         published = run_write(
             repository,
@@ -125,6 +125,7 @@ def mutate(repository: Repository, reader: Reader, source: QuerySource, request:
                 is_strict=bound.is_strict and request.on_conflict == "fail",
                 is_brief=True,
                 if_commit=request.if_commit,
+                start=start,
                 starts_newest=bound.is_strict,
                 after=call.keep_warm,
                 deadline=Deadline(seconds=reader.settings.write_deadline),

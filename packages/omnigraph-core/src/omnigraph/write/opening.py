@@ -13,15 +13,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph.errors import FormatError, NotFoundError, StorageCondition, StorageError
-from omnigraph.history.log import ENDPOINT_KEY, MANIFEST, ManifestLog, open_manifest
+from omnigraph.errors import FormatError, NotFoundError, StorageError
+from omnigraph.history.branches import MAIN
+from omnigraph.history.log import ENDPOINT_KEY, ManifestLog, move_damage_away, open_manifest
 from omnigraph.history.repository import Repository
-from omnigraph.history.rows import damaged
 from omnigraph.plugins import open_adapter, verify_place
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
-from omnigraph.tables.quarantine import quarantine_newest
 from omnigraph.write.init import CLAIM, finish_init
 from omnigraph.write.recovery.sweep import sweep
 
@@ -84,18 +83,12 @@ def _open_newest(repository: Repository) -> ManifestLog:
         _refuse_cut_off(adapter)
         raise
     except StorageError as error:
-        if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
+        try:
+            move_damage_away(adapter, MAIN, error)
+        except FormatError:
+            if not adapter.is_read_only:
+                _refuse_cut_off(adapter)
             raise
-        if adapter.is_read_only:
-            raise FormatError(
-                f"The newest version of the graph at {adapter.root} cannot be read, most likely after a loss of power.",
-                help="Open it once for writing: a version that was never acknowledged is then moved out of the way.",
-                details={"uri": str(adapter.root)},
-            ) from error
-        if not quarantine_newest(adapter, MANIFEST, None):
-            # The very first version is never moved.
-            _refuse_cut_off(adapter)
-            raise damaged("its newest version cannot be read") from error
     # The caches of the session may hold what is gone.
     fresh = repository_at(adapter)
     repository.logs, repository.tables = fresh.logs, fresh.tables

@@ -342,7 +342,7 @@ def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Pub
 
 def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog:
     """The newest log of the branch that the plan is for; a branch made anew under its name is not that branch."""
-    return repository.remember(open_manifest(repository.logs, _check_branch(repository, plan)))
+    return repository.remember(repository.open_newest(_check_branch(repository, plan)))
 
 
 def _check_branch(repository: Repository, plan: AnnouncedPlan) -> BranchRef:

@@ -9,6 +9,7 @@ All conflicts of all types are told, those between rows and those with rules of 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final, TypeAlias
@@ -27,9 +28,6 @@ from omnigraph.write.merge.three_way import MergedRows, Resolve, merge_rows
 from omnigraph.write.plan import AdoptedTable
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation import validate_changes
-
-MAX_CONFLICTS: Final = 10_000
-"""How many conflicts with rules of the schema are told one by one."""
 
 Tell: TypeAlias = Callable[[TypeTable, RowChanges], object]
 """Is told what would become of some rows of the target; type by type, in the order of table keys."""
@@ -131,7 +129,8 @@ def _adopted(heads: TypeHeads) -> AdoptedTable:
 def _broken_rules(changes: ChangeSet, committed: CommittedRows) -> list[MergeConflict]:
     """Rules of the schema that the target would break with these changes."""
     schema: GraphSchema = committed.snapshot.schema
-    problems = ProblemLog(limit=MAX_CONFLICTS)
+    # All of them are told, however many: whoever merges is to decide once.
+    problems = ProblemLog(limit=sys.maxsize)
     validate_changes(changes, schema, committed, problems)
     return [_conflict(schema, each) for each in problems.kept]
 
@@ -142,6 +141,7 @@ def _conflict(schema: GraphSchema, problem: Problem) -> MergeConflict:
         kind=_KINDS.get(problem.reason, MergeConflictKind.VALUE_CONSTRAINT_VIOLATION),
         entity=target.kind,
         type=target.name,
-        id=problem.id,
+        # Of edges that are too many or too few, none is more to blame than the others.
+        id=None if problem.reason == "cardinality" else problem.id,
         message=problem.message,
     )

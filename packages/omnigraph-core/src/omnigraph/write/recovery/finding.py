@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from omnigraph.errors import NotFoundError, StorageCondition, StorageError
 from omnigraph.history.branches import resolve_branch
-from omnigraph.history.log import ManifestLog, open_manifest
+from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.tables.interface import SnapshotHandle, TablePin
 from omnigraph.write.plan import AnnouncedPlan, PlannedTable
@@ -84,7 +84,7 @@ def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog | None:
         return None
     if branch.incarnation != plan.branch.incarnation:
         return None
-    return repository.remember(open_manifest(repository.logs, branch))
+    return repository.remember(repository.open_newest(branch))
 
 
 def _holds(repository: Repository, plan: AnnouncedPlan, log: ManifestLog) -> bool:
