@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import pytest
-from recovery_matrix import EXPECTED, Outcome, Stage, Trigger
+from recovery_matrix import EXPECTED, OUTSIDE, Outcome, Stage, Trigger
 from recovery_world import Places, check_nothing_is_left
 from recovery_writes import SCHEMA, news, note
 
@@ -177,6 +177,11 @@ CASES = [
 
 def name_of(case: object) -> str:
     return case.name if isinstance(case, Merge) else str(case)
+
+
+def test_every_point_of_a_merge_is_died_at():
+    died_at = {name for merge in MERGES for name, _ in merge.points}
+    assert died_at >= {name for name in OUTSIDE if name.startswith("branch_merge.")}
 
 
 @pytest.mark.parametrize("merge", MERGES, ids=name_of)

@@ -8,12 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from merging_world import again, check_history, counted_writes, new_graph, pin_of
+from merging_world import again, check_history, counted_writes, meanwhile, new_graph, pin_of
 
 import omnigraph as og
 from omnigraph.engine import differing_rows
 from omnigraph.engine.row_changes import RowChanges, row_changes
 from omnigraph.errors import MergeConflictError
+from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.invariants import assert_graph_is_whole
 from omnigraph.write.merge import candidate, spools
@@ -100,7 +101,8 @@ def test_rows_of_every_kind_are_the_same_when_they_waited_in_files(small_spools:
     graph.mutate("query d() { delete Doc where n >= 1101 }", branch="dev")
     graph.load({"Doc": docs(range(100, 102), 4)}, "merge")
     graph.branches.merge("dev")
-    assert len(small_spools) > 6
+    # Rows that replace, that are new and that go, of both types.
+    assert len(small_spools) >= 5
     expected = docs(range(100, 102), 4)
     after, source = all_rows(graph, "Doc"), all_rows(graph, "Doc", "dev")
     own = after.slice(after["id"].to_pylist().index(key(100)), 2)
@@ -118,10 +120,6 @@ def test_rows_that_waited_in_files_survive_being_prepared_again(small_spools: li
     graph.load({"Doc": narrow(range(300), 1)}, "append")
     graph.branches.create("dev")
     graph.load({"Doc": narrow(range(200), 2)}, "merge", branch="dev")
-
-    from merging_world import meanwhile
-
-    from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
 
     def write() -> None:
         with again(graph) as other:
@@ -248,7 +246,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 def test_what_a_merge_holds_in_memory_does_not_grow_with_the_rows(held: list[int]):
     graph = new_graph("node Doc { key: String @key  text: String? }", seed=())
     peaks = []
-    for count in (12_000, 36_000):
+    for count in (9_000, 27_000):
         name, other = f"b{count}", f"o{count}"
         graph.load({"Doc": long_texts(range(count), "a")}, "overwrite")
         for branch in (name, other):
@@ -263,7 +261,7 @@ def test_what_a_merge_holds_in_memory_does_not_grow_with_the_rows(held: list[int
         assert all_rows(graph, "Doc", other).num_rows == count + count // 2
     # A batch of rows that are compared is held on both sides, whatever the bounds are.
     assert peaks[1] < 1.5 * peaks[0], peaks
-    assert peaks[1] < 36_000 * TEXT_BYTES, peaks
+    assert peaks[1] < 27_000 * TEXT_BYTES, peaks
 
 
 def test_a_type_that_is_only_pointed_to_is_not_written_however_large_it_is(held: list[int]):

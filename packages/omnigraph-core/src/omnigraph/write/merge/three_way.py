@@ -82,13 +82,14 @@ def _merged(target: TypeTable, source: pa.RecordBatch, own: pa.RecordBatch, reso
     ours = _replaced(source["before"], own["after"], found)
     takes = ~is_own
     conflicts, undecided, resolved = list[MergeConflict](), list[int](), 0
-    for place in np.flatnonzero(is_own)[~equal_rows(theirs.filter(pa.array(is_own)), ours.filter(pa.array(is_own)))]:
-        conflict = _conflict(target, source.slice(place, 1), ours.slice(place, 1))
+    torn = np.flatnonzero(is_own)[~equal_rows(theirs.filter(pa.array(is_own)), ours.filter(pa.array(is_own)))]
+    chosen = pa.array(torn)
+    for place, conflict in zip(torn.tolist(), _conflicts(target, source.take(chosen), ours.take(chosen)), strict=True):
         side = resolve(conflict)
         if side is None:
             conflicts.append(conflict)
             if conflict.target is None:
-                undecided.append(int(place))
+                undecided.append(place)
         else:
             takes[place] = side == "theirs"
             resolved += 1
@@ -114,27 +115,33 @@ def _chosen(ids: pa.Array, before: pa.StructArray, after: pa.StructArray, places
     )
 
 
-def _conflict(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -> MergeConflict:
-    base, theirs, own = (_image(target, each) for each in (source["before"], source["after"], ours))
-    kind = MergeConflictKind.DIVERGENT_INSERT if base is None else MergeConflictKind.DIVERGENT_UPDATE
-    if theirs is None or own is None:
-        kind = MergeConflictKind.DELETE_VS_UPDATE
-    gone = "source" if theirs is None else "target"
-    return MergeConflict(
-        kind=kind,
-        entity=target.kind,
-        type=target.name,
-        id=source["id"][0].as_py(),
-        message=_MESSAGES.get(kind, f"the {gone} branch deleted it and the other one changed it"),
-        base=base,
-        source=theirs,
-        target=own,
-    )
+def _conflicts(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -> Iterator[MergeConflict]:
+    """That rows of both branches differ, one by one."""
+    sides = (_images(target, each) for each in (source["before"], source["after"], ours))
+    for row_id, base, theirs, own in zip(source["id"].to_pylist(), *sides, strict=True):
+        kind = MergeConflictKind.DIVERGENT_INSERT if base is None else MergeConflictKind.DIVERGENT_UPDATE
+        if theirs is None or own is None:
+            kind = MergeConflictKind.DELETE_VS_UPDATE
+        gone = "source" if theirs is None else "target"
+        yield MergeConflict(
+            kind=kind,
+            entity=target.kind,
+            type=target.name,
+            id=row_id,
+            message=_MESSAGES.get(kind, f"the {gone} branch deleted it and the other one changed it"),
+            base=base,
+            source=theirs,
+            target=own,
+        )
 
 
-def _image(target: TypeTable, row: pa.StructArray) -> dict[str, Any] | None:
-    """A row as JSON values, of an edge with its ends; no property can be called as these are."""
-    found = images(target, row)[0]
-    if found is None or target.kind == "node":
+def _images(target: TypeTable, rows: pa.StructArray) -> list[dict[str, Any] | None]:
+    """Rows as JSON values, of edges with their ends; no property can be called as these are."""
+    found = images(target, rows)
+    if target.kind == "node":
         return found
-    return {"src": row.field("src")[0].as_py(), "dst": row.field("dst")[0].as_py(), **found}
+    ends = zip(rows.field("src").to_pylist(), rows.field("dst").to_pylist(), strict=True)
+    return [
+        None if each is None else {"src": start, "dst": end, **each}
+        for each, (start, end) in zip(found, ends, strict=True)
+    ]
