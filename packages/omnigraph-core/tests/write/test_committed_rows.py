@@ -90,3 +90,39 @@ def test_every_look_at_a_table_is_noted(committed, look):
     assert committed.looked_at == {FILM}
     look(committed, committed.snapshot.schema.edge("Saw"))
     assert committed.looked_at == {FILM, SAW}
+
+
+# ── without rows that go ─────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.fixture
+def left(committed) -> CommittedRows:
+    """What is committed as if ann and dee were gone."""
+    return committed.without({PERSON: pa.array(["ann", "dee", "nobody"])})
+
+
+def test_rows_that_go_are_not_found_by_any_way(left):
+    target = person(left)
+    age, names = pa.array([30, 7], pa.int32()), pa.array(["ann", "cem"])
+    assert left.lookup(target, pa.array(["ann", "bob"]), columns=["age", "name"]).to_pylist() == [
+        {"age": None, "name": "bob"}
+    ]
+    assert left.lookup(target, age, key="age", columns=["name"]).to_pylist() == [{"name": "cem"}]
+    assert [each["id"] for each in left.lookup(target, pa.array(["dee", "cem"])).to_pylist()] == ["cem"]
+    assert left.lookup_all(target, {"age": age, "name": names}, columns=["age"]).to_pylist() == [{"age": 30}]
+    assert sorted(left.read(target, ["name"]).read_all()["name"].to_pylist()) == ["bob", "cem"]
+    assert left.read(target, ["name"]).schema.names == ["name"]
+    places = left.locate(target, pa.array(["ann", "bob", "dee"]))
+    assert places.is_null().to_pylist() == [True, False, True]
+
+
+def test_rows_of_other_types_are_all_there(committed):
+    left = committed.without({FILM: pa.array(["ann"])})
+    assert left.lookup(person(left), pa.array(["ann"]), columns=["id"]).to_pylist() == [{"id": "ann"}]
+    assert len(left.read(person(left), ["id"]).read_all()) == len(PEOPLE)
+
+
+def test_what_is_looked_at_without_rows_is_noted_with_the_whole(committed, left):
+    assert left.row_count(person(left)) >= 2
+    left.lookup(left.snapshot.schema.node("Film"), pa.array(["alien"]), columns=["id"])
+    assert committed.looked_at == left.looked_at == {PERSON, FILM}

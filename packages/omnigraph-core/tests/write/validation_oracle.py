@@ -18,8 +18,11 @@ Verdict = Counter[tuple[str, str, str | None, int, str, tuple[str, ...]]]
 
 
 class Change(NamedTuple):
+    """What happens to a type; ``removed`` are the ids of committed rows that go beside."""
+
     mode: str
     records: Sequence[Record]
+    removed: Sequence[str] = ()
 
 
 class Type(NamedTuple):
@@ -72,8 +75,8 @@ def _kept(change: Change | None, stored: Sequence[Record]) -> list[Record]:
         return list(stored)
     if change.mode == "replace":
         return []
-    new = {record["id"] for record in change.records}
-    return [record for record in stored if record["id"] not in new]
+    gone = {*(record["id"] for record in change.records), *change.removed}
+    return [record for record in stored if record["id"] not in gone]
 
 
 def _image(kind: Type, change: Change | None, stored: Sequence[Record]) -> list[Record]:
@@ -146,7 +149,7 @@ def _judge_ends(
             if record[end] not in there:
                 message = f"{end} '{record[end]}' not found in {node}"
                 found["endpoint", message, record["id"], line, f"endpoint {end}", (record[end],)] += 1
-        if node not in changes or changes[node].mode != "replace":
+        if node not in changes or not (changes[node].mode == "replace" or changes[node].removed):
             continue
         for record in _kept(change, committed.get(kind.name, ())):
             if record[end] not in there:

@@ -130,6 +130,9 @@ class CommittedInMemory:
 
     size_hint = row_count
 
+    def without(self, removed: Mapping[str, pa.Array]) -> CommittedInMemory:
+        return RemainingInMemory(self, removed)
+
     def read(self, target: TypeTable, columns: Sequence[str]) -> pa.RecordBatchReader:
         self.accesses.append(("read", target.key))
         return self.rows[target.key].select(list(columns)).to_reader(max_chunksize=BATCH)
@@ -149,6 +152,23 @@ class CommittedInMemory:
         return table.filter(reduce(pc.and_, parts)).select(list(columns))
 
 
+class RemainingInMemory(CommittedInMemory):
+    """The same without rows of some ids; how many there are is still the number of all, as it may be."""
+
+    def __init__(self, every: CommittedInMemory, removed: Mapping[str, pa.Array]) -> None:
+        self.tables, self.accesses = every.tables, every.accesses
+        self._counts = {key: table.num_rows for key, table in every.rows.items()}
+        self.rows = {
+            key: table.filter(pc.invert(pc.is_in(table["id"], value_set=removed[key]))) if key in removed else table
+            for key, table in every.rows.items()
+        }
+
+    def row_count(self, target: TypeTable) -> int:
+        return self._counts.get(target.key, 0)
+
+    size_hint = row_count
+
+
 class World:
     """A schema and what is committed; changes by the names of types."""
 
@@ -158,9 +178,19 @@ class World:
         self.committed = CommittedInMemory(self.schema, committed or {})
 
     def change(
-        self, name: str, mode: str, records: Records, *, is_fresh: bool = False, is_written: bool = False
+        self,
+        name: str,
+        mode: str,
+        records: Records,
+        removed: Sequence[str] | None = None,
+        *,
+        is_fresh: bool = False,
+        is_written: bool = False,
     ) -> TypeChange:
-        """A change of one type. The record with the ordinal n stands in line n + 1 of ``in.jsonl``."""
+        """A change of one type. The record with the ordinal n stands in line n + 1 of ``in.jsonl``.
+
+        ``removed`` are ids of committed rows that go beside.
+        """
         target = self.by_name[name]
         table = table_of(target, records)
         rows = NewRows(
@@ -169,7 +199,20 @@ class World:
             row_count=table.num_rows,
             place_of=lambda row: ("in.jsonl", row + 1),
         )
-        return TypeChange(target=target, mode=ChangeMode(mode), rows=rows, ids_are_fresh=is_fresh)
+        return TypeChange(
+            target=target,
+            mode=ChangeMode(mode),
+            rows=rows,
+            ids_are_fresh=is_fresh,
+            removed=None if removed is None else self._removed(target, removed),
+        )
+
+    def _removed(self, target: TypeTable, removed: Sequence[str]) -> NewRows:
+        columns = ["id", "src", "dst"] if target.kind == "edge" else ["id"]
+        stored = self.committed.rows.get(target.key, target.schema.empty_table()).select(columns)
+        table = stored.filter(pc.is_in(stored["id"], value_set=pa.array(removed, pa.string())))
+        assert table.num_rows == len(removed)
+        return NewRows(table=table, row_count=table.num_rows)
 
     def judge(
         self, *changes: TypeChange, limits: Limits = SMALL, keep: int = 1_000_000, values_are_checked: bool = False

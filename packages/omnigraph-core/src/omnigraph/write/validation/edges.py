@@ -167,7 +167,7 @@ def _edges_at(
     limits: Limits,
 ) -> Rows | None:
     """The committed edges that a write leaves as they are and that may have an end among nodes; None for none."""
-    if not len(nodes):
+    if not len(nodes) or not committed.row_count(edge):
         return None
     columns = {"id": "id", "key": end}
     if len(nodes) > limits.lookup_keys or (change is not None and not change.is_few):
