@@ -11,16 +11,17 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.history.history_check import broken_history
 from omnigraph.schema import EdgeType, compile_schema
 from omnigraph.write.init import CLAIM
-from omnigraph.write.integrity import FindingKind, broken_history, check_integrity
+from omnigraph.write.integrity import FindingKind, check_integrity
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
 
 def assert_graph_is_whole(graph: Graph, *, is_settled: bool = True) -> None:
-    """Every type opens and has the rows that the manifest says, ends of edges exist, and history is one line.
+    """Every type opens and has the rows that the manifest says, ends of edges exist, and history has no gap.
 
     Args:
         graph: open, and written by nobody meanwhile.
@@ -47,10 +48,10 @@ def _stored_problems(graph: Graph, is_settled: bool) -> list[str]:
 
 
 def _history_problems(graph: Graph) -> list[str]:
-    commits = graph.commits.list()
-    problems = broken_history(commits)
-    if graph.snapshot().commit.id != commits[0].id:
-        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {graph.snapshot().commit.id}")
+    commits, head_id = graph.commits.list(), graph.snapshot().commit.id
+    problems = broken_history(head_id, commits)
+    if head_id != commits[0].id:
+        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {head_id}")
     return problems
 
 
