@@ -11,16 +11,17 @@ import json
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.history.history_check import broken_history
 from omnigraph.schema import EdgeType, compile_schema
 from omnigraph.write.init import CLAIM
-from omnigraph.write.integrity import FindingKind, broken_history, check_integrity
+from omnigraph.write.integrity import FindingKind, check_integrity
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
 
 
 def assert_graph_is_whole(graph: Graph, branch: str = "main", *, is_settled: bool = True) -> None:
-    """Every type opens and has the rows that the manifest says, ends of edges exist, and history is one line.
+    """Every type opens and has the rows that the manifest says, ends of edges exist, and history has no gap.
 
     Args:
         graph: open, and written by nobody meanwhile.
@@ -52,10 +53,10 @@ def _stored_problems(graph: Graph, branch: str, is_settled: bool) -> list[str]:
 
 
 def _history_problems(graph: Graph, branch: str) -> list[str]:
-    commits, head = graph.commits.list(branch), graph.snapshot(branch).commit
-    problems = broken_history(commits)
-    if head.id != commits[0].id:
-        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {head.id}")
+    commits, head_id = graph.commits.list(branch), graph.snapshot(branch).commit.id
+    problems = broken_history(head_id, commits)
+    if head_id != commits[0].id:
+        problems.append(f"the newest commit is {commits[0].id}, and the snapshot is of {head_id}")
     return problems
 
 
