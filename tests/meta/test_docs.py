@@ -40,7 +40,7 @@ import omnigraph
 from omnigraph import Commit, LoadResult, MaintenanceStats, MutationResult, Result, errors, testing
 from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
-from omnigraph.graph import Commits, Graph, Recoveries
+from omnigraph.graph import Branches, Commits, Graph, Recoveries
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
@@ -445,7 +445,7 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
     properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
     page = " ".join((DOCS / "reference" / "python.md").read_text("utf-8").split())
-    for attribute, owner in (("commits", Commits), ("recoveries", Recoveries)):
+    for attribute, owner in (("branches", Branches), ("commits", Commits), ("recoveries", Recoveries)):
         for name, function in inspect.getmembers(owner, inspect.isfunction):
             assert name.startswith("_") or f"`g.{attribute}.{called(name, function)}`" in page
 
