@@ -316,7 +316,7 @@ def test_types_that_did_not_change_are_not_opened(graph: og.Graph) -> None:
     with count_table_calls() as counts:
         assert shown(changed) == [("update", "Person", "ann")]
     # Both versions of Person: which rows of the older part are left, the row as it was and the row as it is.
-    assert counts == {"open": 2, "read": 2, "take": 1}
+    assert counts == {"open": 2, "read_deleted": 1, "read": 1, "take": 1}
     with count_table_calls() as counts:
         assert [*same] == []
     assert counts == {}

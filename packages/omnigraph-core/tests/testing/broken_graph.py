@@ -14,7 +14,8 @@ import pytest
 from omnigraph import graph as front
 from omnigraph.engine.result import Result
 from omnigraph.errors import AlreadyExistsError, ConstraintError, InvalidInputError, NotFoundError, StorageError
-from omnigraph.graph import Graph, Schema
+from omnigraph.graph import Branches, Graph, Schema
+from omnigraph.history.branches import branch_key
 from omnigraph.history.repository import Repository
 from omnigraph.testing import GraphContract, GraphPlace
 from omnigraph.testing.faults import FailpointError
@@ -24,7 +25,7 @@ from omnigraph.write.load import LoadResult
 from omnigraph.write.maintenance import Maintenance
 
 _init, _open, _load, _export, _query = front.init, front.open, Graph.load, Graph.export, Graph.query
-_ensure_indices = Maintenance.ensure_indices
+_ensure_indices, _create = Maintenance.ensure_indices, Branches.create
 
 Patch = pytest.MonkeyPatch
 
@@ -183,6 +184,49 @@ def indexes_are_built_again_and_again(patch: Patch) -> None:
     patch.setattr(Maintenance, "ensure_indices", ensure_indices)
 
 
+def load_writes_to_main_too(self: Graph, data: Any, mode: str, *, branch: str = "main", **options: Any) -> Any:
+    result = _load(self, data, mode, branch=branch, **options)
+    if branch != "main":
+        _load(self, data, "merge", **options)
+    return result
+
+
+def patched_create(change: Callable[..., Any]) -> Callable[[Patch], None]:
+    """A break of making a branch: called with the branches, the name and the other arguments."""
+    return lambda patch: patch.setattr(Branches, "create", change)
+
+
+def branches_know_no_slashes(self: Branches, name: str, *base: str, **options: Any) -> Any:
+    return _create(self, name.replace("/", "-"), *base, **options)
+
+
+def branches_begin_at_the_newest(self: Branches, name: str, *base: str, at: Any = None) -> Any:
+    return _create(self, name, *base)
+
+
+def a_branch_replaces_another(self: Branches, name: str, *base: str, **options: Any) -> Any:
+    if any(each.name == name for each in self.list()):
+        self.delete(name)
+    return _create(self, name, *base, **options)
+
+
+def a_failed_branch_is_in_the_way(self: Branches, name: str, *base: str, **options: Any) -> Any:
+    try:
+        return _create(self, name, *base, **options)
+    except StorageError:
+        adapter = self._repository.adapter
+        adapter.write(branch_key(adapter, name), b"{}")
+        raise
+
+
+def branches_cannot_be_deleted(patch: Patch) -> None:
+    patch.setattr(Branches, "delete", lambda self, name: None)
+
+
+def a_branch_is_its_name(patch: Patch) -> None:
+    patch.setattr(publish, "_check_branch", lambda repository, plan: plan.branch)
+
+
 BREAKS: dict[str, Callable[[Patch], None]] = {
     "init opens what is there": init_opens_what_is_there,
     "init loads something": init_loads_something,
@@ -206,6 +250,13 @@ BREAKS: dict[str, Callable[[Patch], None]] = {
     "query drops a row": query_drops_a_row,
     "query reads the present": query_reads_the_present,
     "indexes are built again and again": indexes_are_built_again_and_again,
+    "load writes to main too": patched_load(load_writes_to_main_too),
+    "branches know no slashes": patched_create(branches_know_no_slashes),
+    "branches begin at the newest": patched_create(branches_begin_at_the_newest),
+    "a branch replaces another": patched_create(a_branch_replaces_another),
+    "a failed branch is in the way": patched_create(a_failed_branch_is_in_the_way),
+    "branches cannot be deleted": branches_cannot_be_deleted,
+    "a branch is its name": a_branch_is_its_name,
 }
 
 

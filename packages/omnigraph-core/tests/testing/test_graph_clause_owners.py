@@ -35,7 +35,11 @@ OWNERS: dict[str, set[str]] = {
         "test_every_load_is_one_commit_on_one_line",
         "test_an_answer_that_is_lost_once_is_found_out",
     },
-    "load loses some": {"test_two_writers_lose_nothing", "test_threads_may_share_a_handle"},
+    "load loses some": {
+        "test_two_writers_lose_nothing",
+        "test_threads_may_share_a_handle",
+        "test_two_writers_on_a_fresh_branch_lose_nothing",
+    },
     "load leaves half": {"test_an_error_at_any_step_leaves_the_old_state_or_the_new_one"},
     "load hides failures": {"test_a_store_that_fails_at_any_request_of_a_load_leaves_old_or_new"},
     "export drops the last line": {"test_an_export_loads_into_an_equal_graph"},
@@ -52,6 +56,15 @@ OWNERS: dict[str, set[str]] = {
     },
     "query reads the present": {"test_a_query_reads_one_commit_and_names_it"},
     "indexes are built again and again": {"test_indexes_are_one_commit_and_change_no_row"},
+    "load writes to main too": {"test_a_branch_begins_as_its_base_and_then_goes_its_own_way"},
+    "branches know no slashes": {"test_branches_of_any_name_stand_side_by_side"},
+    "branches begin at the newest": {"test_a_branch_may_begin_as_any_commit_of_any_branch"},
+    "a branch replaces another": {"test_of_several_that_make_one_branch_exactly_one_does"},
+    "a failed branch is in the way": {
+        "test_a_store_that_fails_at_any_request_about_branches_leaves_a_whole_one_or_none"
+    },
+    "branches cannot be deleted": {"test_a_deleted_branch_is_gone_and_those_made_from_it_stay"},
+    "a branch is its name": {"test_a_branch_made_anew_is_another_one"},
 }
 """What each break of broken_graph.py must turn red."""
 

@@ -17,6 +17,7 @@ import pytest
 from publish_world import another_handle, commit_after, disk_adapter, new_graph, publish_bare, write
 
 from omnigraph.errors import NotFoundError, StorageCondition, StorageError
+from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
@@ -24,8 +25,10 @@ from omnigraph.history.state import pin_row
 from omnigraph.tables.interface import StagedHandle, TablePin, TableState
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.opening import manifest_name
+from omnigraph.write.branching import make_branch
 from omnigraph.write.integrity import Finding, FindingKind, check_integrity
 from omnigraph.write.load import LoadRequest, load, parse_mode
+from omnigraph.write.merge import MergeRequest, merge_branch
 
 SCHEMA = """
 node Film {
@@ -239,15 +242,74 @@ def test_a_branch_that_is_not_there_is_not_found(graph: Repository):
 
 def test_a_history_that_is_no_line_is_found(graph: Repository):
     publish_bare(graph.newest(), parent_id="01ARZ3NDEKTSV4RRFFQ69G5FAV")
-    found = only(graph)
-    assert found.kind is FindingKind.HISTORY
-    assert "history is no line" in found.message
+    found = check_integrity(graph)
+    assert {each.kind for each in found} == {FindingKind.HISTORY}
+    assert any("history is no line" in each.message for each in found)
+    assert any("unknown parent: 01ARZ3NDEKTSV4RRFFQ69G5FAV" in each.message for each in found)
+
+
+def test_a_commit_that_did_not_lead_to_the_head_is_found(graph: Repository, monkeypatch: pytest.MonkeyPatch):
+    lineage = ManifestLog.lineage
+    astray = Commit(
+        id="01ARZ3NDEKTSV4RRFFQ69G5FAV",
+        parent_id=graph.newest().state.head.id,
+        branch="x",
+        line="bx",
+        manifest_version=graph.newest().version + 1,
+        kind=CommitKind.DATA,
+        created_at=graph.newest().state.head.created_at,
+    )
+    monkeypatch.setattr(ManifestLog, "lineage", lambda self: {**lineage(self), astray.id: astray})
+    assert only(graph).message == f"commits did not lead to the head: ['{astray.id}']"
 
 
 def test_a_head_that_is_not_the_newest_commit_is_found(graph: Repository, monkeypatch: pytest.MonkeyPatch):
     commits = ManifestLog.commits
     monkeypatch.setattr(ManifestLog, "commits", lambda self: commits(self)[1:])
     assert "and the head is" in only(graph).message
+
+
+# ── branches ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def add_person(repository: Repository, name: str, branch: str = "main"):
+    record = {"type": "Person", "data": {"handle": name}}
+    load(repository, [record], LoadRequest(mode=parse_mode("append"), branch=branch))
+
+
+@pytest.fixture
+def branched(graph: Repository) -> Repository:
+    """A branch with two commits that were merged, one that was not, and a branch of that branch that wrote nothing."""
+    make_branch(graph, "x", graph.newest())
+    add_person(graph, "cy", "x")
+    add_person(graph, "di", "x")
+    add_person(graph, "ed")
+    merge_branch(graph, MergeRequest(source="x", into="main"))
+    add_person(graph, "flo", "x")
+    make_branch(graph, "y", graph.newest("x"))
+    return graph
+
+
+def test_branches_and_what_was_merged_have_no_findings(branched: Repository):
+    assert {name: check_integrity(branched, name) for name in ("main", "x", "y")} == {"main": (), "x": (), "y": ()}
+
+
+def test_a_branch_is_not_behind_because_another_one_moved_on_that_it_shares_a_type_with(branched: Repository):
+    load(branched, [{"type": "Note", "data": {"id": "m", "text": "y"}}], LoadRequest(mode=parse_mode("append")))
+    add_person(branched, "gil", "x")
+    assert check_integrity(branched, "x") == check_integrity(branched, "y") == ()
+
+
+def test_what_is_wrong_on_a_branch_is_found_there_and_not_on_main(branched: Repository):
+    log, tables = branched.newest("x"), branched.tables
+    target = branched.snapshot(log).schema.tables[PERSON]
+    pin = log.state.entries[PERSON].pin
+    twice = appending({"id": "ann", "handle": "ann"})(branched, pin, target)
+    made = tables.commit_exact(tables.open_at(pin), [twice])
+    row = pin_row(PERSON, target.identity, made.pin, tables.table_state(made), log.version + 1)
+    log.publish(log.stage(commit_after(log, branch="x", line=log.branch.physical), [row]))
+    assert [(each.kind, each.id) for each in check_integrity(branched, "x")] == [("duplicate_id", "ann")]
+    assert check_integrity(branched) == ()
 
 
 # ── what hurts nobody ────────────────────────────────────────────────────────────────────────────────────────────────

@@ -6,15 +6,15 @@ lists names and the other does not can differ. The lists are all that is read.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+import numpy.typing as npt
 
 from omnigraph.engine.frame import Mask
-from omnigraph.engine.pinned_rows import ADDRESS, Addresses, Stored, as_addresses
+from omnigraph.engine.pinned_rows import Addresses, Stored
 from omnigraph.tables.interface import TablePart
 
 OFFSET_BITS: Final = np.uint64(32)
@@ -43,31 +43,30 @@ def find_moved(before: Stored, after: Stored, shared: Sequence[tuple[TablePart, 
     ``shared`` pairs each part as it was with the part as it is.
     """
     for pairs in _groups(shared):
-        was = live_rows(before, [each for each, _ in pairs])
-        now = live_rows(after, [each for _, each in pairs])
-        gone = [addresses_in(part, was[part.number] & ~now[part.number]) for part, _ in pairs]
-        come = [addresses_in(part, now[part.number] & ~was[part.number]) for part, _ in pairs]
-        yield MovedRows(gone=np.concatenate(gone), come=np.concatenate(come))
+        numbers = [part.number for part, _ in pairs]
+        was, now = (each.tables.deleted(each.handle, numbers) for each in (before, after))
+        yield MovedRows(
+            gone=np.concatenate([_addresses(each, np.setdiff1d(now[each], was[each])) for each in numbers]),
+            come=np.concatenate([_addresses(each, np.setdiff1d(was[each], now[each])) for each in numbers]),
+        )
 
 
 def live_rows(stored: Stored, parts: Sequence[TablePart]) -> Mapping[int, Mask]:
     """For each part, by number, which of the rows that were written to it are there, by offset."""
-    found = {each.number: np.full(each.row_count, each.deletions is None) for each in parts}
-    holed = [each.number for each in parts if each.deletions is not None]
-    if holed:
-        with stored.tables.read(stored.handle, columns=[], parts=holed, with_address=True) as batches:
-            for batch in batches:
-                addresses = as_addresses(batch[ADDRESS])
-                numbers = addresses >> OFFSET_BITS
-                # Addresses ascend, so those of a part follow one another.
-                for start, end in itertools.pairwise([0, *(np.flatnonzero(np.diff(numbers)) + 1), len(numbers)]):
-                    found[int(numbers[start])][addresses[start:end] & OFFSETS] = True
+    deleted = stored.tables.deleted(stored.handle, [each.number for each in parts])
+    found = {each.number: np.ones(each.row_count, np.bool_) for each in parts}
+    for number, offsets in deleted.items():
+        found[number][offsets] = False
     return found
 
 
 def addresses_in(part: TablePart, is_wanted: Mask) -> Addresses:
     """The addresses of the rows of a part that are wanted, ascending."""
-    return np.flatnonzero(is_wanted).astype(np.uint64) | (np.uint64(part.number) << OFFSET_BITS)
+    return _addresses(part.number, np.flatnonzero(is_wanted))
+
+
+def _addresses(part: int, offsets: npt.NDArray[np.integer]) -> Addresses:
+    return offsets.astype(np.uint64) | np.uint64(part) << OFFSET_BITS
 
 
 def _groups(shared: Sequence[tuple[TablePart, TablePart]]) -> Iterator[list[tuple[TablePart, TablePart]]]:

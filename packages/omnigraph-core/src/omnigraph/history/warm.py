@@ -228,11 +228,8 @@ def _left(tables: TableStorage, handle: SnapshotHandle, rows: pa.Table, delta: P
     addresses = rows[ADDRESS].to_numpy()
     numbers = addresses >> _PART_BITS
     is_left = ~np.isin(numbers, np.array([each.number for each in delta.gone], np.uint64))
-    if delta.changed:
-        changed = [now.number for _, now in delta.changed]
-        with tables.read(handle, columns=[], with_address=True, parts=changed) as reader:
-            live = reader.read_all()[ADDRESS].to_numpy()
-        is_left &= ~np.isin(numbers, np.array(changed, np.uint64)) | np.isin(addresses, live)
+    for number, offsets in tables.deleted(handle, [now.number for _, now in delta.changed]).items():
+        is_left &= ~np.isin(addresses, (np.uint64(number) << _PART_BITS) + offsets)
     return rows.filter(pa.array(is_left))
 
 

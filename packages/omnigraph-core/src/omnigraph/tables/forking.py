@@ -7,6 +7,7 @@ the files of the old one, and has its versions from there on to itself.
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterable
 from typing import Final
 
 from lance import LanceDataset
@@ -67,14 +68,18 @@ def forked_lines(adapter: StorageAdapter, dataset: LanceDataset, place: Place) -
         found = adapter.list_dir(ref_file(place, "any").parent)
         return sorted(each.name.removesuffix(_REF_ENDING) for each in found if each.name.endswith(_REF_ENDING))
     with translating("look at", place.uri):
-        return sorted(dataset.branches.list())
+        return sorted(_known_to_lance(dataset))
 
 
 def _exists(dataset: LanceDataset, branch: str) -> bool:
     try:
-        return branch in dataset.branches.list()
+        return branch in _known_to_lance(dataset)
     except LANCE_ERRORS:
         return False
+
+
+def _known_to_lance(dataset: LanceDataset) -> Iterable[str]:
+    return dataset.branches.list()
 
 
 def _taken(branch: str, uri: str) -> StorageError:

@@ -9,9 +9,8 @@ what Lance itself only does inline, compaction, is staged here too.
 
 Rows go in and come out as Arrow with the *logical* schema of ``arrow_schema``: a Blob is ``large_binary``, whatever the
 file format makes of it. Durability is in the hands of the caller, who knows the order: ``sync_staged`` before a commit,
-``sync_committed`` after it.
-
-Storage backends stay outside: they subclass ``omnigraph.storage.StorageAdapter``, which is open to all.
+``sync_committed`` after it. Storage backends stay outside: they subclass ``omnigraph.storage.StorageAdapter``, which is
+open to all.
 """
 
 from __future__ import annotations
@@ -108,6 +107,10 @@ class TableStorage(Sealed, ABC):
     @abstractmethod
     def parts(self, handle: SnapshotHandle) -> tuple[TablePart, ...]:
         """What the version is made of, by ascending number. Costs no request."""
+
+    @abstractmethod
+    def deleted(self, handle: SnapshotHandle, parts: Sequence[int]) -> dict[int, npt.NDArray[np.uint32]]:
+        """Offsets of the rows that are deleted in these parts, ascending, by number of the part; no row is read."""
 
     @abstractmethod
     def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
@@ -309,10 +312,7 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
-        """Build indexes over the rows that none of theirs covers yet; None when there is nothing to build.
-
-        A vector index is left out where ``count_vectors`` is 0.
-        """
+        """Build indexes over the rows that none of theirs covers yet; None when there is nothing to build."""
 
     @abstractmethod
     def fold_rows(self, handle: SnapshotHandle, parts: Sequence[int]) -> FoldedRows | None:

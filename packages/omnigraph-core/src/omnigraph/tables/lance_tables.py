@@ -1,9 +1,9 @@
 """``LanceTables``: the table layer over Lance, one per open graph.
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
-The work is done by the modules beside it: ``reading``, ``parts``, ``searching``, ``coverage``, ``written``,
-``staging``, ``merging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``, ``recovering``,
-``forking``, ``durability``.
+The work is done by the modules beside it: ``reading``, ``parts``, ``deletions``, ``searching``, ``coverage``,
+``written``, ``staging``, ``merging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``,
+``recovering``, ``forking``, ``durability``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from omnigraph.tables import (
     committing,
     coverage,
     deleting,
+    deletions,
     durability,
     expecting,
     folding,
@@ -121,6 +122,9 @@ class LanceTables(TableStorage):
 
     def parts(self, handle: SnapshotHandle) -> tuple[TablePart, ...]:
         return table_parts.parts_of(snapshot_of(handle))
+
+    def deleted(self, handle: SnapshotHandle, parts: Sequence[int]) -> dict[int, npt.NDArray[np.uint32]]:
+        return deletions.deleted_rows(self._adapter, snapshot_of(handle), parts)
 
     def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
         note("take")

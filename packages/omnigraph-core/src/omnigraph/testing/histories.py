@@ -19,6 +19,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.history.commits import Commit, CommitKind
+from omnigraph.history.history_check import broken_history
 from omnigraph.testing.history_calls import (
     Creation,
     Load,
@@ -32,7 +33,6 @@ from omnigraph.testing.history_calls import (
 from omnigraph.testing.history_records import CallRecord, Outcome
 from omnigraph.testing.model import ModelGraph, ModelRefusalError, content_of_export
 from omnigraph.testing.mutation_model import Image
-from omnigraph.write.integrity import broken_history
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -66,7 +66,7 @@ def check_history(
     for commit in reversed(commits):
         if commit.manifest_version > since:
             replay.step(commit)
-    problems = [*broken_history(commits), *replay.problems]
+    problems = [*broken_history(commits[0].id, commits), *replay.problems]
     for record in replay.records.values():
         problems += _call_problems(record, replay, stores_fail)
     return [*problems, *_row_problems(graph, branch, replay)]

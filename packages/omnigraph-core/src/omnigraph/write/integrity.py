@@ -1,6 +1,6 @@
 """``check_integrity``: everything that is wrong with a branch as it is stored, found by reading all of it.
 
-    manifest ── history ──> one line of commits
+    manifest ── history ──> commits: one beginning, one head, every line without gaps
         └─ per type: pin ── open ──> rows ──> values, ids, keys, unique tuples, ends of edges, cardinality, their number
 
 A write is judged before it is published, so nothing here is ever found unless something went behind the manifest's
@@ -23,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import NotFoundError, StorageCondition, StorageError
-from omnigraph.history.commits import Commit
+from omnigraph.history.history_check import broken_history
+from omnigraph.history.lineage import first_parents
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
@@ -129,24 +130,14 @@ def check_integrity(repository: Repository, branch: str = "main", *, limit: int 
         cold.tables.close()
 
 
-def broken_history(commits: Sequence[Commit]) -> list[str]:
-    """What is wrong with a history, newest commit first: each has the next as its parent, and no version is missing."""
-    problems = []
-    if [each.parent_id for each in commits] != [*(each.id for each in commits[1:]), None]:
-        problems.append(f"history is no line: {[(each.id, each.parent_id) for each in commits]}")
-    versions = [each.manifest_version for each in commits]
-    if versions != list(range(len(commits), 0, -1)):
-        problems.append(f"manifest versions have gaps: {versions}")
-    return problems
-
-
 def _history_findings(log: ManifestLog) -> Iterator[Finding]:
-    commits = log.commits()
-    for problem in broken_history(commits):
-        yield Finding(kind=FindingKind.HISTORY, message=problem)
-    if commits and commits[0].id != log.state.head.id:
-        message = f"the newest commit is {commits[0].id}, and the head is {log.state.head.id}"
-        yield Finding(kind=FindingKind.HISTORY, message=message)
+    head, known, line = log.state.head, log.lineage(), log.commits()
+    problems = broken_history(head.id, known.values())
+    if line[:1] != (head,):
+        problems.append(f"the newest commit is {line[0].id if line else None}, and the head is {head.id}")
+    elif not problems and line != tuple(first_parents(head.id, known.get)):
+        problems.append(f"history is no line: {[(each.id, each.parent_id) for each in line]}")
+    yield from (Finding(kind=FindingKind.HISTORY, message=each) for each in problems)
 
 
 def _leftovers(repository: Repository) -> Iterator[Finding]:
@@ -185,6 +176,7 @@ class _TypeChecks:
 
     def __init__(self, repository: Repository, log: ManifestLog, limit: int) -> None:
         self.tables = repository.tables
+        self.branch = log.branch
         self.snapshot = repository.snapshot(log)
         self.limit = limit
         self.handles: dict[str, SnapshotHandle] = {}
@@ -230,7 +222,12 @@ class _TypeChecks:
         self.counts[target.key] = count
 
     def _of_head(self, target: TypeTable, pin: TablePin) -> Iterator[Finding]:
-        """What others that read the table without its graph would see instead."""
+        """What others that read the table without its graph would see instead.
+
+        A branch that shares a type with another one is not asked: that one may have moved on.
+        """
+        if not self.branch.owns(pin):
+            return
         said, actual = "cannot be read", None
         try:
             newest = self.tables.newest(pin)

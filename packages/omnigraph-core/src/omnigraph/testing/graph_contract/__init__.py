@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from omnigraph.storage import Capability, StorageBackend
+from omnigraph.testing.graph_contract.branches import BranchClauses
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.testing.graph_contract.faults import FaultClauses
 from omnigraph.testing.graph_contract.lifecycle import LifecycleClauses
@@ -21,7 +22,7 @@ from omnigraph.testing.graph_contract.races import GraphProcessContract, RaceCla
 from omnigraph.testing.graph_contract.reads import ReadClauses
 
 
-class GraphContract(LifecycleClauses, LoadClauses, ReadClauses, RaceClauses, FaultClauses):
+class GraphContract(LifecycleClauses, LoadClauses, ReadClauses, RaceClauses, FaultClauses, BranchClauses):
     """Every clause that is required of every backend."""
 
 

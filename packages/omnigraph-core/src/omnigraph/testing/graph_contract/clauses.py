@@ -115,9 +115,9 @@ def model_of(*loads: tuple[Mode, Sequence[Record]]) -> ModelGraph:
     return model
 
 
-def holds(graph: Graph, model: ModelGraph) -> bool:
-    """Whether a graph has exactly the rows of a model."""
-    return content_of_export(graph.export(), model) == model.content()
+def holds(graph: Graph, model: ModelGraph, branch: str = "main") -> bool:
+    """Whether a branch has exactly the rows of a model."""
+    return content_of_export(graph.export(branch=branch), model) == model.content()
 
 
 def lines(records: Sequence[Record]) -> str:

@@ -104,7 +104,7 @@ class FaultClauses(GraphClauses):
             graph.load(story[1][1], "append")
             requests = dict(counts.calls)
         with opened_through(FaultyAdapter, place) as (graph, store):
-            for number, fault in enumerate(_faults(requests)):
+            for number, fault in enumerate(faults_of(requests)):
                 load: Load = ("append", _news(f"p{number}"))
                 store.strike(fault)
                 error = _outcome(graph, load)
@@ -156,7 +156,7 @@ def _news(name: str) -> list[Record]:
     return [person(name), rated(name, "F1", 1)]
 
 
-def _faults(calls: Mapping[str, int]) -> Iterator[Fault]:
+def faults_of(calls: Mapping[str, int]) -> Iterator[Fault]:
     """Each of these requests, failing before its effect, and losing its answer after it."""
     error = OSError(errno.EIO, "input/output error")
     for verb, count in sorted(calls.items()):

@@ -120,10 +120,10 @@ def news(writer: int, number: int) -> list[Record]:
     return [person(name, number), rated(name, "F1", 1 + number % 5)]
 
 
-def write_on(place: GraphPlace, writer: int, loads: int) -> list[str]:
+def write_on(place: GraphPlace, writer: int, loads: int, branch: str = "main") -> list[str]:
     """Load again and again through a handle of one's own; the commits that were acknowledged."""
     with place.open() as graph:
-        return [graph.load(news(writer, number), "append").commit.id for number in range(loads)]
+        return [graph.load(news(writer, number), "append", branch=branch).commit.id for number in range(loads)]
 
 
 def meet(place: GraphPlace, *loads: tuple[str, list[Record]]) -> list[OmnigraphError | None]:
