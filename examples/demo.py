@@ -77,7 +77,7 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Ten promises of a graph, four of the storage below it, the command that tries those, three of the languages."""
+    """Eleven promises of a graph, four of its storage, the command that tries those, three of the languages."""
     print(f"OmniGraph {omnigraph.__version__}. A film club becomes a graph, in memory, on disk and on an S3 server:")
     print("ministack, a process on this machine.\n")
     with open_places() as places, tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
@@ -93,6 +93,7 @@ def main() -> None:
         show_search(here, places)
         show_changes(here)
         show_lost_race(here, places)
+        show_branches(here, places)
         show_crash(here, places)
         show_copies(here, places)
         print("\nBelow a graph is storage. Who moves a small object publishes; so all of it rests on a few promises.")
@@ -285,6 +286,47 @@ def member_edges(graph: omnigraph.Graph, card: str, snapshot: str | None = None)
     # Only Follows ends at one; no film has a number for a code.
     tables = [graph.table(name, columns=["src", "dst"], snapshot=snapshot) for name in ("Rented", "Rated", "Follows")]
     return sum(card in row.values() for rows in tables for row in rows)
+
+
+def show_branches(folder: Path, places: list[Place]) -> None:
+    """What is tried on a branch is nobody else's matter."""
+    chapter(
+        "A branch costs nothing and disturbs nobody",
+        "A film is judged anew on a branch, first by the command, then in every place. Main must stay as it was.",
+    )
+    judged = {"code": "DR-014", "stars": 2.5}
+    run_omnigraph(folder, 0, "branch", "create", "films.omni", "reviews/2026")
+    shown = change(folder, 0, "judge", judged, "--branch", "reviews/2026", "--as", "ida")
+    expect("changed reviews/2026 via judge" in shown, "another branch was changed")
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        before, after = stars_of(graph, "main"), stars_of(graph, "reviews/2026")
+        expect(before != after == judged["stars"], f"main says {before}, the branch {after}")
+    run_omnigraph(folder, 0, "branch", "list", "films.omni")
+    run_omnigraph(folder, 0, "branch", "delete", "films.omni", "reviews/2026")
+    shown = run_omnigraph(folder, 0, "branch", "list", "films.omni")
+    expect(shown.startswith("main") and "reviews" not in shown, "the branch is still there")
+    queries = folder / "examples" / "films" / "queries.gq"
+    for place in places:
+        with omnigraph.open(f"{place.store.root}/search", options=place.store.options) as copy:
+            before = stars_of(copy, "main")
+            copy.branches.create("reviews/2026")
+            copy.mutate(queries, "judge", params=judged, branch="reviews/2026")
+            own = [each["name"] for each in copy.snapshot("reviews/2026").to_dict()["types"] if each["physical_branch"]]
+            seen = stars_of(copy, "reviews/2026"), stars_of(copy, "main")
+            copy.branches.delete("reviews/2026")
+        must(
+            (seen, own) == ((judged["stars"], before), ["Film"]),
+            place,
+            "the branch shows the change, main does not; of all types only Film was forked",
+            f"{seen}, and {own} were forked",
+        )
+
+
+def stars_of(graph: omnigraph.Graph, branch: str) -> float | None:
+    """How the film of this chapter is judged on a branch."""
+    found = {row["code"]: row["stars"] for row in graph.table("Film", ["code", "stars"], branch=branch)}
+    stars: float | None = found["DR-014"]
+    return stars
 
 
 def show_crash(folder: Path, places: list[Place]) -> None:
