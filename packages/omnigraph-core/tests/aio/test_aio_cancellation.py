@@ -286,7 +286,7 @@ def test_reading_a_type_ends_between_two_batches():
                 tables = type(g._graph._repository.tables)
                 genuine = tables.read
                 patch.setattr(tables, "read", lambda *given, **named: (gate(), genuine(*given, **named))[1])
-                patch.setattr("omnigraph.graph.handle.Result", lambda rows, **_: made.append(rows.read_all()))
+                patch.setattr("omnigraph.graph.reads.Result", lambda rows, **_: made.append(rows.read_all()))
                 await cancel_at(gate, g.table("Film"))
             assert made == []
             assert len(await g.table("Film")) == 1
