@@ -51,6 +51,8 @@ class Spent:
     received: Counter[str]
     sent: Counter[str]
     sent_to_tables: Counter[str]
+    received_from_tables: Counter[str]
+    tables: frozenset[str]
 
     @property
     def total(self) -> int:
@@ -100,17 +102,25 @@ class CountedPlace:
         self._proxy.clear()
         act()
         seen = self._proxy.requests
-        received, sent, kinds = Counter[str](), Counter[str](), Counter[str]()
+        received, sent, kinds, read_kinds = Counter[str](), Counter[str](), Counter[str](), Counter[str]()
         for each in seen:
             part = self._part(each)
             if verb(each) == "GET":
-                received[part] += self._received(each)
+                size = self._received(each)
+                received[part] += size
+                if part == "tables":
+                    read_kinds[self._kind(each)] += size
             elif each.method == "PUT":
                 size = int(each.headers.get("content-length", 0))
                 sent[part] += size
                 if part == "tables":
-                    kinds[next(name for name in self._path(each) if name in KINDS)] += size
-        return Spent(tuple((self._part(each), verb(each)) for each in seen), received, sent, kinds)
+                    kinds[self._kind(each)] += size
+        requests = tuple((self._part(each), verb(each)) for each in seen)
+        tables = frozenset("/".join(self._path(each)[:2]) for each in seen if self._part(each) == "tables")
+        return Spent(requests, received, sent, kinds, read_kinds, tables)
+
+    def _kind(self, request: ProxiedRequest) -> str:
+        return next((name for name in self._path(request) if name in KINDS), "_refs")
 
     def _part(self, request: ProxiedRequest) -> str:
         head = self._path(request)[0]

@@ -27,7 +27,21 @@ PERSON, FILM, NOTE, RATED = "node:Person", "node:Film", "node:Note", "edge:Rated
 
 Record = Mapping[str, Any]
 
-READS = frozenset({"open", "read", "lookup", "take", "count", "log.open", "log.read", "log.probe"})
+READS = frozenset(
+    {
+        "open",
+        "read",
+        "read_deleted",
+        "lookup",
+        "take",
+        "count",
+        "indexes",
+        "log.open",
+        "log.read",
+        "log.probe",
+        "log.lines",
+    }
+)
 """Calls to tables and to the manifest that leave nothing there."""
 
 
