@@ -106,7 +106,7 @@ def _behind(found: Iterator[RowChanges], mark: RowMark) -> Iterator[RowChanges]:
         passed = 0 if is_behind else mark.passed(rows.ids)
         if passed is not None:
             is_behind = is_behind or mark.id_digest is not None or passed < len(rows)
-            yield _slice(rows, passed, len(rows) - passed)
+            yield rows.slice(passed, len(rows) - passed)
     if mark.id_digest is not None and not is_behind:
         raise ChangeCursorRejectedError("position")
 
@@ -114,11 +114,5 @@ def _behind(found: Iterator[RowChanges], mark: RowMark) -> Iterator[RowChanges]:
 def _marked(commit: Commit, target: TypeTable, rows: RowChanges) -> Iterator[tuple[Change, RowMark]]:
     for start in range(0, len(rows), _SLICE):
         check_cancelled()
-        for change in changes_of(target, _slice(rows, start, _SLICE)):
+        for change in changes_of(target, rows.slice(start, _SLICE)):
             yield change, RowMark.at(commit.id, target.kind, target.identity, change.id)
-
-
-def _slice(rows: RowChanges, start: int, count: int) -> RowChanges:
-    return RowChanges(
-        ids=rows.ids.slice(start, count), before=rows.before.slice(start, count), after=rows.after.slice(start, count)
-    )

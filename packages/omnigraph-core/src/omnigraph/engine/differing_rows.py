@@ -60,7 +60,10 @@ class Version:
 
 
 def differing_rows(before: Version, after: Version, *, memory_bytes: int = MEMORY_BYTES) -> tuple[Batches, Batches]:
-    """Rows of the one and of the other version by ascending id; every row that is not in both is among them."""
+    """Rows of the one and of the other version by ascending id; every row that is not in both is among them.
+
+    The last column, after those of the type, is ``_rowaddr``: where the row lies in its version.
+    """
     delta = compare_parts(before.parts, after.parts)
     older, newer = (_Gathered(each, memory_bytes // 2) for each in (before, after))
     older.add_parts(delta.gone)
@@ -110,12 +113,11 @@ class _Gathered:
         """All rows by ascending id, with their Blobs."""
         for rows in self._order.by_id():
             if self._stored is None or not self._blobs:
-                yield rows.select(self._plain)
+                yield rows
                 continue
             for start in range(0, len(rows), BLOB_BATCH_ROWS):
                 some = rows.slice(start, BLOB_BATCH_ROWS)
                 fetched = self._stored.take(as_addresses(some[ADDRESS]), self._blobs)
-                columns = [
-                    contiguous(fetched[each]) if each in self._blobs else some[each] for each in self._schema.names
-                ]
-                yield pa.RecordBatch.from_arrays(columns, schema=self._schema)
+                schema = self._schema.append(ADDRESS_FIELD)
+                columns = [contiguous(fetched[each]) if each in self._blobs else some[each] for each in schema.names]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)

@@ -17,6 +17,8 @@ from omnigraph.engine.frame import Mask
 from omnigraph.engine.pinned_rows import Addresses, Stored
 from omnigraph.tables.interface import TablePart
 
+Offsets = npt.NDArray[np.uint32]
+
 OFFSET_BITS: Final = np.uint64(32)
 OFFSETS: Final = np.uint64(0xFFFF_FFFF)
 
@@ -46,8 +48,8 @@ def find_moved(before: Stored, after: Stored, shared: Sequence[tuple[TablePart, 
         numbers = [part.number for part, _ in pairs]
         was, now = (each.tables.deleted(each.handle, numbers) for each in (before, after))
         yield MovedRows(
-            gone=np.concatenate([_addresses(each, np.setdiff1d(now[each], was[each])) for each in numbers]),
-            come=np.concatenate([_addresses(each, np.setdiff1d(was[each], now[each])) for each in numbers]),
+            gone=np.concatenate([_addresses(each, _without(now[each], was[each])) for each in numbers]),
+            come=np.concatenate([_addresses(each, _without(was[each], now[each])) for each in numbers]),
         )
 
 
@@ -63,6 +65,14 @@ def live_rows(stored: Stored, parts: Sequence[TablePart]) -> Mapping[int, Mask]:
 def addresses_in(part: TablePart, is_wanted: Mask) -> Addresses:
     """The addresses of the rows of a part that are wanted, ascending."""
     return _addresses(part.number, np.flatnonzero(is_wanted))
+
+
+def _without(offsets: Offsets, others: Offsets) -> Offsets:
+    """Offsets that are not among others; both ascend."""
+    if not len(others):
+        return offsets
+    places = np.searchsorted(others, offsets).clip(max=len(others) - 1)
+    return np.asarray(offsets[others[places] != offsets])
 
 
 def _addresses(part: int, offsets: npt.NDArray[np.integer]) -> Addresses:

@@ -9,7 +9,7 @@ change. What is equal, ``equality`` says.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,8 +23,10 @@ from omnigraph.engine.entities import ABSENT, Positions, index_in, take_values
 from omnigraph.engine.equality import equal_cells
 from omnigraph.engine.frame import Mask
 from omnigraph.engine.id_order import count_through, last_id
+from omnigraph.engine.pinned_rows import ADDRESS
 from omnigraph.history.schemas import TypeTable
 from omnigraph.tables.interface import TablePin, TableStorage
+from omnigraph.tables.reading import ADDRESS_FIELD
 
 MAX_CHANGES: Final = 8_192
 """The most rows of one ``RowChanges``."""
@@ -44,11 +46,13 @@ class RowChanges:
         ids: of the rows, ascending by bytes, also from one of these to the next.
         before: the rows as they were, structs of all columns of the type; null where there was none.
         after: the rows as they are; null where there is none. Never null on both sides.
+        addresses: where the rows lie in the version before; null where there was none, or that is not known.
     """
 
     ids: pa.StringArray
     before: pa.StructArray
     after: pa.StructArray
+    addresses: pa.UInt64Array
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -61,8 +65,22 @@ class RowChanges:
     def only(self, ops: Collection[str]) -> RowChanges:
         """The rows to which one of these happened."""
         is_wanted = pc.is_in(self.ops, value_set=pa.array(ops, pa.string()))
+        return self._of(lambda each: each.filter(is_wanted))
+
+    def slice(self, start: int, count: int) -> RowChanges:
+        """Some that follow one another."""
+        return self._of(lambda each: each.slice(start, count))
+
+    def take(self, places: Positions) -> RowChanges:
+        """Those at these places."""
+        return self._of(lambda each: take_values(each, places))
+
+    def _of(self, chosen: Callable[[pa.Array], pa.Array]) -> RowChanges:
         return RowChanges(
-            ids=self.ids.filter(is_wanted), before=self.before.filter(is_wanted), after=self.after.filter(is_wanted)
+            ids=chosen(self.ids),
+            before=chosen(self.before),
+            after=chosen(self.after),
+            addresses=chosen(self.addresses),
         )
 
 
@@ -91,7 +109,8 @@ def row_changes(
     if before == after:
         return
     older, newer = (Version.of(tables, target, pin) for pin in (before, after))
-    for old, new in aligned(*differing_rows(older, newer, memory_bytes=memory_bytes), target.schema):
+    schema = target.schema.append(ADDRESS_FIELD)
+    for old, new in aligned(*differing_rows(older, newer, memory_bytes=memory_bytes), schema):
         check_cancelled()
         yield from _changes(old, new)
 
@@ -122,7 +141,7 @@ def aligned(before: Batches, after: Batches, schema: pa.Schema) -> Iterator[tupl
 
 
 def _changes(old: pa.RecordBatch, new: pa.RecordBatch) -> Iterator[RowChanges]:
-    """What differs between two sets of rows, each of them by ascending id."""
+    """What differs between two sets of rows, each of them by ascending id and with the addresses as the last column."""
     found = index_in(old["id"], new["id"])
     both = np.flatnonzero(found != ABSENT)
     is_added = np.ones(len(new), np.bool_)
@@ -139,13 +158,14 @@ def _changes(old: pa.RecordBatch, new: pa.RecordBatch) -> Iterator[RowChanges]:
             ids=ids.take(pa.array(chosen)),
             before=_structs(old, old_places[chosen]),
             after=_structs(new, new_places[chosen]),
+            addresses=take_values(old[ADDRESS], old_places[chosen]),
         )
 
 
 def _are_equal(old: pa.RecordBatch, old_places: Positions, new: pa.RecordBatch, new_places: Positions) -> Mask:
     """For each pair of rows whether all their values are the same."""
     are_equal = np.ones(len(old_places), np.bool_)
-    for name in old.schema.names:
+    for name in old.schema.names[:-1]:
         if not are_equal.any():
             break
         are_equal &= equal_cells(take_values(old[name], old_places), take_values(new[name], new_places))
@@ -153,6 +173,6 @@ def _are_equal(old: pa.RecordBatch, old_places: Positions, new: pa.RecordBatch, 
 
 
 def _structs(rows: pa.RecordBatch, places: Positions) -> pa.StructArray:
-    """The rows at these places, null where there is none."""
-    columns = [take_values(each, places) for each in rows.columns]
-    return pa.StructArray.from_arrays(columns, fields=list(rows.schema), mask=pa.array(places == ABSENT))
+    """The rows at these places without their addresses, null where there is none."""
+    columns = [take_values(each, places) for each in rows.columns[:-1]]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.schema)[:-1], mask=pa.array(places == ABSENT))

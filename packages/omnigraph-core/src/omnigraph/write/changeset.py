@@ -68,6 +68,7 @@ class TypeChange:
             and none is among ``rows``. Whoever removes nodes this way is told of edges that would be left.
         addresses: where the committed rows lie that these replace or remove, by row; null, or None for all of them,
             where that is not known. Beside ``removed``, all are known, and rows beyond the addresses are new.
+        removed_addresses: where the rows of ``removed`` lie; None where that is not known.
     """
 
     target: TypeTable
@@ -76,6 +77,7 @@ class TypeChange:
     ids_are_fresh: bool = False
     removed: NewRows | None = None
     addresses: pa.Array | None = None
+    removed_addresses: pa.Array | None = None
 
     @property
     def is_empty(self) -> bool:

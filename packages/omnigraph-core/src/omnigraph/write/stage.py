@@ -218,9 +218,11 @@ class _Stage:
 
     def _removed_places(self) -> pa.Array:
         """Where the rows lie that go beside those that are written."""
-        removed = self.change.removed
+        removed, known = self.change.removed, self.change.removed_addresses
         if removed is None or not removed.row_count:
             return pa.array([], pa.uint64())
+        if known is not None:
+            return known
         return self.committed.locate(self.change.target, _ids(removed, self.repository.tables))
 
     def _places(self, rows: pa.Table) -> pa.Array:

@@ -22,6 +22,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.write.changeset import ChangeSet, TypeChange
 from omnigraph.write.committed import CommittedRows
+from omnigraph.write.merge.base_places import BasePlaces
 from omnigraph.write.merge.heads import MergeHeads, TypeHeads, differing_types
 from omnigraph.write.merge.spools import RowSpools
 from omnigraph.write.merge.three_way import MergedRows, Resolve, merge_rows
@@ -86,7 +87,7 @@ def make_candidate(
             conflicts += rows.conflicts
             resolved += rows.resolved
         can_adopt = _can_adopt(each, heads.target.branch)
-        change = spools.change(committed, is_written=not can_adopt)
+        change = spools.change(None if can_adopt else BasePlaces(heads=each, committed=committed))
         if change.is_empty:
             continue
         judged.append(change)

@@ -13,13 +13,16 @@ import pyarrow.compute as pc
 
 from omnigraph.engine.row_changes import RowChanges
 from omnigraph.history.schemas import TypeTable
+from omnigraph.history.warm import ADDRESS
 from omnigraph.write.buffers import WaitingRows
 from omnigraph.write.changeset import ChangeMode, NewRows, TypeChange
-from omnigraph.write.committed import CommittedRows
+from omnigraph.write.merge.base_places import MAX_REMOVED, BasePlaces
 from omnigraph.write.stage import MAX_LOCATED
 
 SPOOL_BYTES: Final = 32 * 1024 * 1024
 """How much one set of rows holds in memory."""
+
+_ADDRESS_FIELD: Final = pa.field(ADDRESS, pa.uint64())
 
 
 class RowSpools:
@@ -28,30 +31,33 @@ class RowSpools:
     def __init__(self, target: TypeTable) -> None:
         self._target = target
         ends = ("src", "dst") if target.kind == "edge" else ()
-        self._replacing = _Spool(target.schema)
+        self._replacing = _Spool(target.schema.append(_ADDRESS_FIELD))
         self._new = _Spool(target.schema)
-        self._removed = _Spool(pa.schema([target.schema.field(each) for each in ("id", *ends)]))
+        self._removed = _Spool(pa.schema([*(target.schema.field(each) for each in ("id", *ends)), _ADDRESS_FIELD]))
 
     def add(self, rows: RowChanges) -> None:
         """Take what is to happen to some rows."""
         was_there, is_there = rows.before.is_valid(), rows.after.is_valid()
-        self._replacing.add(rows.after.filter(pc.and_(was_there, is_there)))
+        changed, gone = pc.and_(was_there, is_there), pc.and_(was_there, pc.invert(is_there))
+        self._replacing.add(rows.after.filter(changed), rows.addresses.filter(changed))
         self._new.add(rows.after.filter(pc.and_(pc.invert(was_there), is_there)))
-        self._removed.add(rows.before.filter(pc.and_(was_there, pc.invert(is_there))))
+        self._removed.add(rows.before.filter(gone), rows.addresses.filter(gone))
 
-    def change(self, committed: CommittedRows, *, is_written: bool) -> TypeChange:
-        """All of it as a change of the type; what is not to be written is not looked for among what is committed."""
+    def change(self, places: BasePlaces | None) -> TypeChange:
+        """All of it as a change of the type; where the rows lie does not matter if nothing is to be written."""
         replacing, new, removed = (each.finish() for each in (self._replacing, self._new, self._removed))
-        addresses = None
-        if is_written and replacing.num_rows <= MAX_LOCATED:
-            addresses = committed.locate(self._target, replacing["id"].combine_chunks())
-        rows = pa.concat_tables([replacing, new])
+        addresses, removed_addresses = (
+            None if places is None else places.locate(each.select(["id", ADDRESS]), most)
+            for each, most in ((replacing, MAX_LOCATED), (removed, MAX_REMOVED))
+        )
+        rows = pa.concat_tables([replacing.drop_columns(ADDRESS), new])
         return TypeChange(
             target=self._target,
             mode=ChangeMode.UPSERT,
             rows=NewRows(table=rows, row_count=rows.num_rows),
-            removed=NewRows(table=removed, row_count=removed.num_rows),
+            removed=NewRows(table=removed.drop_columns(ADDRESS), row_count=removed.num_rows),
             addresses=addresses,
+            removed_addresses=removed_addresses,
         )
 
 
@@ -64,11 +70,11 @@ class _Spool:
         self._bytes = 0
         self._waiting: WaitingRows | None = None
 
-    def add(self, rows: pa.StructArray) -> None:
-        """Take rows that have at least the columns of this one."""
+    def add(self, rows: pa.StructArray, addresses: pa.Array | None = None) -> None:
+        """Take rows that have at least the columns of this one, but for their addresses."""
         if not len(rows):
             return
-        columns = [rows.field(each) for each in self._schema.names]
+        columns = [addresses if each == ADDRESS else rows.field(each) for each in self._schema.names]
         self._held.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
         self._bytes += self._held[-1].nbytes
         if self._bytes > SPOOL_BYTES:

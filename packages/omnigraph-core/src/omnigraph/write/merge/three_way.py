@@ -19,9 +19,10 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.engine.diff import images
-from omnigraph.engine.entities import ABSENT, Positions, index_in, take_values
+from omnigraph.engine.entities import ABSENT, Positions, index_in
 from omnigraph.engine.equality import equal_rows
 from omnigraph.engine.row_changes import RowChanges, aligned
 from omnigraph.errors import MergeConflict, MergeConflictKind
@@ -44,7 +45,7 @@ class MergedRows:
     """What becomes of some rows of the target.
 
     Attributes:
-        changes: what is decided: rows of the target, and what is to be there instead.
+        changes: what is decided: rows of the target, and what is to be there instead; with addresses in the base.
         undecided: rows that the target deleted and the source changed, where nobody decided: with the source's row.
         conflicts: those that nobody decided.
         resolved: how many were decided.
@@ -68,11 +69,13 @@ def merge_rows(
 
 def _schema(target: TypeTable) -> pa.Schema:
     row = pa.struct(list(target.schema))
-    return pa.schema([pa.field("id", pa.string()), pa.field("before", row), pa.field("after", row)])
+    kinds = {"id": pa.string(), "before": row, "after": row, "address": pa.uint64()}
+    return pa.schema(list(kinds.items()))
 
 
 def _as_batch(rows: RowChanges) -> pa.RecordBatch:
-    return pa.RecordBatch.from_arrays([rows.ids, rows.before, rows.after], names=["id", "before", "after"])
+    columns = [rows.ids, rows.before, rows.after, rows.addresses]
+    return pa.RecordBatch.from_arrays(columns, names=["id", "before", "after", "address"])
 
 
 def _merged(target: TypeTable, source: pa.RecordBatch, own: pa.RecordBatch, resolve: Resolve) -> MergedRows:
@@ -93,9 +96,12 @@ def _merged(target: TypeTable, source: pa.RecordBatch, own: pa.RecordBatch, reso
         else:
             takes[place] = side == "theirs"
             resolved += 1
+    # Of what the target changed itself, the row of the base is not the target's.
+    addresses = pc.if_else(pa.array(is_own), pa.scalar(None, pa.uint64()), source["address"])
+    rows = RowChanges(ids=source["id"], before=ours, after=theirs, addresses=addresses)
     return MergedRows(
-        changes=_chosen(source["id"], ours, theirs, np.flatnonzero(takes)),
-        undecided=_chosen(source["id"], ours, theirs, np.array(undecided, np.int64)),
+        changes=rows.take(np.flatnonzero(takes)),
+        undecided=rows.take(np.array(undecided, np.int64)),
         conflicts=tuple(conflicts),
         resolved=resolved,
     )
@@ -107,12 +113,6 @@ def _replaced(rows: pa.StructArray, others: pa.StructArray, places: Positions) -
         return rows
     order = np.where(places == ABSENT, np.arange(len(rows)), places + len(rows))
     return pa.concat_arrays([rows, others]).take(pa.array(order))
-
-
-def _chosen(ids: pa.Array, before: pa.StructArray, after: pa.StructArray, places: Positions) -> RowChanges:
-    return RowChanges(
-        ids=take_values(ids, places), before=take_values(before, places), after=take_values(after, places)
-    )
 
 
 def _conflicts(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -> Iterator[MergeConflict]:
