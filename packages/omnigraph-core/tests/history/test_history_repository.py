@@ -25,6 +25,7 @@ from omnigraph.history.log import MANIFEST
 from omnigraph.history.ulids import new_ulid
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.faults import CountingAdapter
+from omnigraph.write.branching import make_branch
 from omnigraph.write.init import init_graph
 
 
@@ -169,6 +170,22 @@ def test_an_unknown_branch_is_not_found():
     for ask in (repository.newest, repository.known, repository.snapshot_of):
         with pytest.raises(NotFoundError, match="dev"):
             ask("dev")
+
+
+def test_of_many_branches_those_used_last_are_remembered_and_main_always_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("omnigraph.history.repository.MAX_REMEMBERED", 3)
+    repository = new_graph()
+    for name in ("a", "b", "c"):
+        make_branch(repository, name, repository.newest())
+        repository.newest(name)
+        repository.newest("a")
+
+    def opened(name: str) -> int:
+        with count_table_calls() as counts:
+            repository.known(name)
+        return counts["log.open"]
+
+    assert {name: opened(name) for name in ("main", "a", "c", "b")} == {"main": 0, "a": 0, "c": 0, "b": 1}
 
 
 # ── threads ──────────────────────────────────────────────────────────────────────────────────────────────────────

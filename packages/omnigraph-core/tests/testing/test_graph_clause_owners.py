@@ -41,7 +41,10 @@ OWNERS: dict[str, set[str]] = {
         "test_two_writers_on_a_fresh_branch_lose_nothing",
     },
     "load leaves half": {"test_an_error_at_any_step_leaves_the_old_state_or_the_new_one"},
-    "load hides failures": {"test_a_store_that_fails_at_any_request_of_a_load_leaves_old_or_new"},
+    "load hides failures": {
+        "test_a_store_that_fails_at_any_request_of_a_load_leaves_old_or_new",
+        "test_a_store_that_fails_at_any_request_of_a_load_to_a_branch_leaves_old_or_new",
+    },
     "export drops the last line": {"test_an_export_loads_into_an_equal_graph"},
     "the past is the present": {"test_the_past_is_read_as_it_was", "test_a_snapshot_stays_as_it_is"},
     "handles do not look again": {"test_a_handle_sees_what_another_one_published"},

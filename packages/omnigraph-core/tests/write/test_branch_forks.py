@@ -194,6 +194,23 @@ def test_small_parts_are_folded_on_the_line_of_the_branch_and_never_on_another_s
     assert_graph_is_whole(graph, "late")
 
 
+def test_a_fold_whose_branch_is_gone_is_nobody_s_failure(graph: og.Graph, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fold_policy, "TAIL_PARTS", 2)
+    other = og.open(graph.uri)
+    with armed({failpoints.FOLD_STAGED: Once(Call(lambda _name: other.branches.delete("dev")))}):
+        for number in range(3):
+            graph.load([film(f"d{number}")], "append", branch="dev")
+            graph._tail.wait()
+            if [each.name for each in graph.branches.list()] == ["main"]:
+                break
+    assert [each.name for each in graph.branches.list()] == ["main"]
+    stats = graph.stats().maintenance
+    assert (stats.runs > 0, stats.failures) == (True, 0)
+    assert graph.recoveries.pending() == []
+    graph.load([film("f3")], "append")
+    assert_graph_is_whole(graph)
+
+
 # ── several writers ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

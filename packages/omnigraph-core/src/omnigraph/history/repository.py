@@ -7,6 +7,7 @@ forgetting costs requests and never correctness. Safe to share between threads.
 from __future__ import annotations
 
 import threading
+from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
@@ -34,6 +35,9 @@ SnapshotLike = Snapshot | Commit | str | int
 
 _MOMENTS: Final = "Give a snapshot, a commit or its id, the name of a tag or branch, or a version of the manifest."
 
+MAX_REMEMBERED: Final = 256
+"""Of so many branches the newest known log is kept."""
+
 
 class Repository:
     """A graph's control objects, tables and manifest, with the newest known log of each branch.
@@ -57,7 +61,7 @@ class Repository:
         self.lifetime = Lifetime(str(adapter.root))
         self.settled: tuple[Recovery, ...] = ()
         self._lock = threading.Lock()
-        self._newest: dict[str, ManifestLog] = {}
+        self._newest: OrderedDict[str, ManifestLog] = OrderedDict()
         self._schemas: dict[str, GraphSchema] = {}
 
     def newest(self, branch: str = MAIN.name) -> ManifestLog:
@@ -70,7 +74,7 @@ class Repository:
 
     def newest_of(self, branch: BranchRef) -> ManifestLog:
         """The newest log on the line of a branch, whether the branch still exists or not. Raises as ``open_newest``."""
-        known = self._newest.get(branch.incarnation)
+        known = self._remembered(branch)
         if known is not None and known.is_newest():
             return known
         found = self.open_newest(branch)
@@ -87,7 +91,7 @@ class Repository:
         Right for a writer: what it builds on an old log loses its compare-and-swap.
         """
         ref = resolve_branch(self.adapter, branch)
-        known = self._newest.get(ref.incarnation)
+        known = self._remembered(ref)
         return known if known is not None else self.remember(self.open_newest(ref))
 
     def open_newest(self, branch: BranchRef) -> ManifestLog:
@@ -108,16 +112,25 @@ class Repository:
 
     def newest_known(self, log: ManifestLog) -> ManifestLog:
         """The newest log that is remembered of the same branch, or this one; no request."""
-        known = self._newest.get(log.branch.incarnation)
+        known = self._remembered(log.branch)
         return known if known is not None and known.version > log.version else log
 
     def remember(self, log: ManifestLog) -> ManifestLog:
-        """Keep a log for later unless a newer one of its branch is kept already."""
+        """Keep a log for later unless a newer one of its branch is kept already; of branches long unused none is."""
         with self._lock:
             kept = self._newest.get(log.branch.incarnation)
             if kept is None or log.version > kept.version:
                 self._newest[log.branch.incarnation] = log
+            if len(self._newest) > MAX_REMEMBERED:
+                del self._newest[next(each for each in self._newest if each != MAIN.incarnation)]
         return log
+
+    def _remembered(self, branch: BranchRef) -> ManifestLog | None:
+        with self._lock:
+            found = self._newest.get(branch.incarnation)
+            if found is not None:
+                self._newest.move_to_end(branch.incarnation)
+            return found
 
     def forget_branch(self, ref: BranchRef) -> None:
         """Let go of a branch that is gone."""
@@ -242,7 +255,8 @@ class Repository:
         Raises:
             NotFoundError: there is none.
         """
-        remembered = tuple(self._newest.values())
+        with self._lock:
+            remembered = tuple(self._newest.values())
         found = next((each for log in remembered for each in log.state.recent if each.id == commit_id), None)
         for log in () if found else self._logs(branch):
             found = log.find_commit(commit_id)
@@ -283,7 +297,7 @@ class Repository:
         Raises:
             NotFoundError: there is no such version.
         """
-        known = self._newest.get(branch.incarnation)
+        known = self._remembered(branch)
         if known is not None and known.version == version:
             return known
         if not 0 < version < 2**63:

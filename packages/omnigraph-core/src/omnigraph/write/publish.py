@@ -21,9 +21,9 @@ announced goes on to its end.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final, TypeAlias, TypeVar
 
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled, uncancellable
@@ -60,6 +60,8 @@ SETTLING_LOOKS: Final = 5
 
 _StagedRows: TypeAlias = tuple[Sequence[ManifestRow], StagedVersion]
 """Rows of pins, and the version that was staged with them."""
+
+T = TypeVar("T")
 
 _log: Final = logging.getLogger(__name__)
 
@@ -123,7 +125,7 @@ def publish_announced(
     if landed is None:
         check_read_set(repository, plan, log)
         landed = _swap(repository, plan, log, committed, deadline)
-    _check_branch(repository, plan)
+    _confirm_branch(repository, plan)
     repository.remember(landed.log)
     return landed
 
@@ -150,7 +152,7 @@ class _Publish:
                 self._announce()
             published = self._carry_out(log, synced)
             self.has_moved = False
-            _check_branch(self.repository, self.announced)
+            _confirm_branch(self.repository, self.announced)
             self.repository.remember(published.log)
             reach(failpoints.PUBLISH_ACKNOWLEDGED)
         except (BranchReplacedError, NotFoundError):
@@ -321,37 +323,48 @@ def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Pub
         BranchReplacedError, NotFoundError: the branch is not there any more.
         OutcomeUnknownError: nothing could be found out.
     """
+
+    def look() -> tuple[ManifestLog, Published | None]:
+        reach(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION)
+        log = repository.remember(repository.open_newest(_check_branch(repository, plan)))
+        between = log.commits_since(plan.base_version)
+        landed = next((each for each in between if each.id == plan.intent.id), None)
+        if landed is None:
+            return log, None
+        own = open_manifest(repository.logs, log.branch, version=landed.manifest_version)
+        own.table.sync()
+        return log, Published(commit=landed, log=own, moved=plan.moved_pins)
+
+    return _find_out(repository, plan, look)
+
+
+def _confirm_branch(repository: Repository, plan: AnnouncedPlan) -> None:
+    """Look after a swap: who deletes a branch does not wait for writers, so it may be on a line of nobody's.
+
+    Raises:
+        BranchReplacedError, NotFoundError: it is.
+        OutcomeUnknownError: nothing could be found out.
+    """
+    _find_out(repository, plan, lambda: _check_branch(repository, plan))
+
+
+def _find_out(repository: Repository, plan: AnnouncedPlan, ask: Callable[[], T]) -> T:
+    """What the store says, asked again while it does not answer. Raises as ``ask``, and ``OutcomeUnknownError``."""
     for look in range(1, SETTLING_LOOKS + 1):
         try:
-            reach(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION)
-            log = _newest(repository, plan)
-            between = log.commits_since(plan.base_version)
-            landed = next((each for each in between if each.id == plan.intent.id), None)
-            if landed is None:
-                return log, None
-            own = open_manifest(repository.logs, log.branch, version=landed.manifest_version)
-            own.table.sync()
+            return ask()
         except (StorageError, FormatError) as error:
             _log.warning("Looking for commit %s failed (look %d): %s", plan.intent.id, look, error)
             last = error
-        else:
-            return log, Published(commit=landed, log=own, moved=plan.moved_pins)
         pause(look)
     raise _unknown(repository, plan, "the store did not answer") from last
 
 
-def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog:
-    """The newest log of the branch that the plan is for; a branch made anew under its name is not that branch."""
-    return repository.remember(repository.open_newest(_check_branch(repository, plan)))
-
-
 def _check_branch(repository: Repository, plan: AnnouncedPlan) -> BranchRef:
-    """The branch that a plan is for, if it is still there; for main that costs nothing.
-
-    Asked after a swap too: who deletes a branch does not wait for writers, so the swap may be on a line of nobody's.
+    """The branch that a plan is for, and not one made anew under its name; for main that costs nothing.
 
     Raises:
-        BranchReplacedError, NotFoundError: it is not.
+        BranchReplacedError, NotFoundError: it is not there any more.
     """
     branch = resolve_branch(repository.adapter, plan.branch.name)
     if branch.incarnation != plan.read_set.incarnation:

@@ -21,7 +21,7 @@ from omnigraph.testing.graph_contract.clauses import (
     person,
     rated,
 )
-from omnigraph.testing.graph_contract.faults import faults_of, opened_through
+from omnigraph.testing.graph_contract.faults import check_old_or_new, faults_of, opened_through
 from omnigraph.testing.graph_contract.races import news, write_on
 from omnigraph.testing.invariants import assert_graph_is_whole
 
@@ -146,6 +146,13 @@ class BranchClauses(GraphClauses):
             seeded.load([person("later")], "append", branch="dev")
             assert holds(other, model_of(SEEDED, ("append", [person("new"), person("later")])), "dev")
         assert_graph_is_whole(seeded, "dev")
+
+    def test_a_store_that_fails_at_any_request_of_a_load_to_a_branch_leaves_old_or_new(
+        self, place: GraphPlace, seeded: Graph
+    ) -> None:
+        seeded.branches.create("dev")
+        check_old_or_new(place, seeded, "dev")
+        assert holds(seeded, model_of(SEEDED))
 
     def test_a_store_that_fails_at_any_request_about_branches_leaves_a_whole_one_or_none(
         self, place: GraphPlace, seeded: Graph

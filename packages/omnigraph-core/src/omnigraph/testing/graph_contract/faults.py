@@ -98,28 +98,7 @@ class FaultClauses(GraphClauses):
     def test_a_store_that_fails_at_any_request_of_a_load_leaves_old_or_new(
         self, place: GraphPlace, seeded: Graph
     ) -> None:
-        story: list[Load] = [("append", list(SEED)), ("append", _news("counted"))]
-        with opened_through(CountingAdapter, place) as (graph, counts):
-            counts.calls.clear()
-            graph.load(story[1][1], "append")
-            requests = dict(counts.calls)
-        with opened_through(FaultyAdapter, place) as (graph, store):
-            for number, fault in enumerate(faults_of(requests)):
-                load: Load = ("append", _news(f"p{number}"))
-                store.strike(fault)
-                error = _outcome(graph, load)
-                store.strike()
-                old, new = model_of(*story), model_of(*story, load)
-                is_new = holds(seeded, new)
-                what = f"{fault.moment} {fault.verb} number {fault.skip}: {error!r}"
-                assert is_new or holds(seeded, old), what
-                # Only an outcome that is said to be unknown may be either.
-                assert isinstance(error, OutcomeUnknownError) or is_new == (error is None), what
-                if is_new:
-                    story.append(load)
-            graph.load(_news("last"), "append")
-            assert holds(seeded, model_of(*story, ("append", _news("last"))))
-            assert_graph_is_whole(graph, is_settled=False)
+        check_old_or_new(place, seeded, "main")
 
     def test_reading_changes_nothing(self, place: GraphPlace, seeded: Graph) -> None:
         with opened_through(CountingAdapter, place, "r") as (reader, counts):
@@ -131,6 +110,33 @@ class FaultClauses(GraphClauses):
                 reader.load([person("dee")], "append")
             assert {verb: count for verb, count in counts.calls.items() if verb in CHANGING_VERBS} == {}
         assert_graph_is_whole(seeded)
+
+
+def check_old_or_new(place: GraphPlace, seeded: Graph, branch: str) -> None:
+    """Each request of a load to a branch fails in its turn: what the caller is told is so, and the next load works."""
+    story: list[Load] = [("append", list(SEED)), ("append", _news("counted"))]
+    with opened_through(CountingAdapter, place) as (graph, counts):
+        graph.snapshot(branch)
+        counts.calls.clear()
+        graph.load(story[1][1], "append", branch=branch)
+        requests = dict(counts.calls)
+    with opened_through(FaultyAdapter, place) as (graph, store):
+        for number, fault in enumerate(faults_of(requests)):
+            load: Load = ("append", _news(f"p{number}"))
+            store.strike(fault)
+            error = _outcome(graph, load, branch)
+            store.strike()
+            old, new = model_of(*story), model_of(*story, load)
+            is_new = holds(seeded, new, branch)
+            what = f"{fault.moment} {fault.verb} number {fault.skip}: {error!r}"
+            assert is_new or holds(seeded, old, branch), what
+            # Only an outcome that is said to be unknown may be either.
+            assert isinstance(error, OutcomeUnknownError) or is_new == (error is None), what
+            if is_new:
+                story.append(load)
+        graph.load(_news("last"), "append", branch=branch)
+        assert holds(seeded, model_of(*story, ("append", _news("last"))), branch)
+        assert_graph_is_whole(graph, branch, is_settled=False)
 
 
 @contextmanager
@@ -165,9 +171,9 @@ def faults_of(calls: Mapping[str, int]) -> Iterator[Fault]:
             yield Fault(verb=cast("Verb", verb), error=error, moment="after", skip=skip)
 
 
-def _outcome(graph: Graph, load: Load) -> StorageError | OutcomeUnknownError | None:
+def _outcome(graph: Graph, load: Load, branch: str) -> StorageError | OutcomeUnknownError | None:
     try:
-        graph.load(load[1], load[0])
+        graph.load(load[1], load[0], branch=branch)
     except (StorageError, OutcomeUnknownError) as error:
         return error
     return None
