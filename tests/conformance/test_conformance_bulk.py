@@ -47,6 +47,24 @@ def test_rows_written_by_other_processes_become_one_commit(graph: og.Graph):
     assert len(graph.table("Follows")) == 9
 
 
+def test_rows_written_by_other_processes_for_a_branch_are_on_its_own_lines(graph: og.Graph):
+    graph.load([{"type": "Person", "data": {"handle": "before"}}], mode="append")
+    graph.branches.create("night")
+    ticket = pickle.loads(pickle.dumps(graph.bulk(["Person", "Follows"], branch="night")))
+    receipts = in_processes(ticket)
+    # While they were at work, somebody else made the first write of the branch.
+    graph.load([{"type": "Person", "data": {"handle": "meanwhile"}}], mode="append", branch="night")
+    done = graph.bulk_publish(receipts, branch="night")
+    assert (done.branch, done.total) == ("night", 21)
+    assert len(graph.table("Person", branch="night")) == 14
+    assert len(graph.table("Follows", branch="night")) == 9
+    assert [row["id"] for row in graph.table("Person")] == ["before"]
+    line = graph.snapshot("night").branch.physical
+    lines = {each["name"]: each["physical_branch"] for each in graph.snapshot("night").to_dict()["types"]}
+    assert sorted(name for name, each in lines.items() if each is not None) == ["Follows", "Person"]
+    assert all(each is None or each.startswith(f"{line}.") for each in lines.values())
+
+
 def test_receipts_are_judged_together(graph: og.Graph):
     ticket = graph.bulk()
     twice = [ticket.write("Person", pa.table({"handle": ["ann"]})) for _ in range(2)]

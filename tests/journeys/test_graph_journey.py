@@ -173,6 +173,46 @@ def test_a_club_is_changed_by_query_alike_through_the_command_and_through_python
         assert place.done("export", by_command) == before
 
 
+def test_a_club_tries_something_on_a_branch_alike_through_the_command_and_through_python(place: Place):
+    graph, queries = place.uri, str(FILMS / "queries.gq")
+    place.done("init", "--schema", str(FILMS / "schema.pg"), graph)
+    place.done("load", graph, "--data", str(FILMS / "seed.jsonl"), "--mode", "append", "--as", "ann")
+    before = place.done("export", graph)
+    made = place.document("branch", "create", graph, "reviews/2026")["branch"]
+    assert made["head"] == place.document("snapshot", graph)["commit_id"]
+
+    # One branch is changed by the command, one by Python, in the same ways.
+    place.done("branch", "create", graph, "by/python", "--from", "reviews/2026")
+    judge = {"code": "DR-014", "stars": 4.5}
+    words = ("--query", queries, "--params", json.dumps(judge), "--as", "bo", "--branch", "reviews/2026")
+    place.done("mutate", graph, "judge", *words)
+    place.done("load", graph, "--data", str(FILMS / "update.jsonl"), "--mode", "merge", "--branch", "reviews/2026")
+    with og.open(graph, actor="bo", options=place.options) as opened:
+        opened.mutate(Path(queries), "judge", params=judge, branch="by/python")
+        opened.load(FILMS / "update.jsonl", "merge", branch="by/python")
+        here = "\n".join(opened.export(branch="by/python")).encode()
+        assert without_ids(here) == without_ids(place.done("export", graph, "--branch", "reviews/2026"))
+        assert place.document("branch", "list", graph)["branches"] == [
+            each.to_dict() for each in opened.branches.list()
+        ]
+    assert without_ids(here) != without_ids(before)
+    assert place.done("export", graph) == before
+    assert [each["branch"] for each in place.document("commit", "list", graph, "--branch", "by/python")["commits"]] == [
+        "by/python",
+        "by/python",
+        "main",
+        "main",
+    ]
+
+    # What was tried is thrown away, by mistake too; its last commit brings it back.
+    for name in ("reviews/2026", "by/python"):
+        last = place.document("branch", "delete", graph, name, "--yes")["head"]
+    assert [each["name"] for each in place.document("branch", "list", graph)["branches"]] == ["main"]
+    place.done("branch", "create", graph, "back", "--at", last)
+    assert place.done("export", graph, "--branch", "back") == here + b"\n"
+    assert place.done("export", graph) == before
+
+
 def test_a_bad_file_changes_nothing_and_its_correction_loads(place: Place, tmp_path: Path):
     graph = place.uri
     place.done("init", "--schema", str(FILMS / "schema.pg"), graph)

@@ -52,7 +52,7 @@ def test_names_are_a_step_and_a_place_and_every_place_is_described():
         assert where.strip()
 
 
-def test_an_init_a_load_and_a_mutation_reach_every_failpoint_in_the_order_of_the_registry():
+def test_an_init_a_load_a_mutation_and_a_branch_reach_every_failpoint_in_the_order_of_the_registry():
     by_verb: dict[str, list[str]] = {}
     with recorded() as reached, omnigraph.init("memory://failpoints/g", schema="node Person { name: String }") as graph:
         by_verb["init"] = reached.copy()
@@ -63,6 +63,13 @@ def test_an_init_a_load_and_a_mutation_reach_every_failpoint_in_the_order_of_the
         graph.mutate('query forget() { delete Person where name = "bob" }')
         graph.mutate('query forget() { delete Person where name = "ann" }')
         by_verb["mutate"] = reached.copy()
+        reached.clear()
+        graph.branches.create("dev")
+        graph.branches.delete("dev")
+        by_verb["branch"] = reached.copy()
+        reached.clear()
+        graph.load([{"type": "Person", "data": {"name": "bo"}}], "append", branch="late", base="main")
+        by_verb["first write"] = reached.copy()
     registry = [name for name in FAILPOINTS if not name.startswith("recovery.")]
     # Those of recovery are reached where something was cut off, one only where a race is lost, two by maintenance.
     by_verb = {verb: [name for name in names if name in registry] for verb, names in by_verb.items()}
@@ -73,7 +80,7 @@ def test_an_init_a_load_and_a_mutation_reach_every_failpoint_in_the_order_of_the
         failpoints.FOLD_STAGED,
     }
     assert found == {*registry} - elsewhere
-    for names in (by_verb["init"], by_verb["load"]):
+    for names in (by_verb["init"], by_verb["load"], by_verb["branch"]):
         order = [registry.index(name) for name in dict.fromkeys(names)]
         assert order == sorted(order)
     # The first of the two found nothing.

@@ -15,8 +15,11 @@ from omnigraph.storage import parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.write import line
 from omnigraph.write.attempts import WriteRequest, run_write
+from omnigraph.write.branching import make_branch
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.line import WAITING_PREFIX, stand_in_line
+from omnigraph.write.load import LoadRequest, load, parse_mode
+from omnigraph.write.merge import MergeRequest, merge_branch
 
 
 @pytest.fixture
@@ -109,6 +112,36 @@ def test_patience_is_several_times_what_a_write_takes(adapter: MemoryAdapter, mo
     adapter.write(adapter.key(f"{WAITING_PREFIX}/main/00000000000000000000000000"), b"")
     with stand_in_line(adapter, "main", Deadline(seconds=0.2), write_seconds=10):
         assert len(tickets(adapter)) == 2
+
+
+def test_patience_has_an_end_however_long_the_last_write_took(adapter: MemoryAdapter, monkeypatch):
+    monkeypatch.setattr(line, "LONGEST_PATIENCE_SECONDS", 0.02)
+    adapter.write(adapter.key(f"{WAITING_PREFIX}/main/00000000000000000000000000"), b"")
+    with stand_in_line(adapter, "main", Deadline(), write_seconds=0.1):
+        assert len(tickets(adapter)) == 1
+
+
+def test_a_merge_among_rivals_stands_in_line_from_its_first_attempt_on(monkeypatch):
+    """Whoever merges many branches would otherwise come first all the time, and those in line never."""
+    monkeypatch.setattr(line, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(line, "PATIENCE_WRITES", 0)
+    repository = new_graph()
+    for name in ("alone", "near"):
+        make_branch(repository, name, repository.newest())
+        load(
+            repository,
+            [{"type": "Person", "data": {"name": name}}],
+            LoadRequest(mode=parse_mode("append"), branch=name),
+        )
+    # Somebody who is gone: only who waits in line takes the ticket away.
+    ticket = repository.adapter.key(f"{WAITING_PREFIX}/main/00000000000000000000000000")
+    repository.adapter.write(ticket, b"")
+    merge_branch(repository, MergeRequest(source="alone", into="main"))
+    assert repository.adapter.exists(ticket)
+    repository.rivals.meet("main")
+    merge_branch(repository, MergeRequest(source="near", into="main"))
+    assert not repository.adapter.exists(ticket)
+    assert ids_now(repository, PERSON) == ["alone", "near"]
 
 
 def test_nobody_waits_longer_than_its_deadline(adapter: MemoryAdapter, monkeypatch):

@@ -33,6 +33,7 @@ Examples:
 _DELETE_EXAMPLES = """\b
 Examples:
   omnigraph branch delete films.omni review/2026
+  omnigraph branch delete s3://bucket/films review/2026 --yes
 """
 
 
@@ -108,18 +109,28 @@ def show_branch(session: Session, uri: str, name: str, options: dict[str, str]) 
 @branch.command("delete", epilog=_DELETE_EXAMPLES)
 @click.argument("uri")
 @click.argument("name", metavar="NAME")
+@click.option("--yes", is_flag=True, help="Delete without asking.")
 @storage_options
 @json_option
 @global_options
 @click.pass_obj
-def delete_branch(session: Session, uri: str, name: str, options: dict[str, str]) -> ExitCode:
+def delete_branch(session: Session, uri: str, name: str, yes: bool, options: dict[str, str]) -> ExitCode:
     """Delete a branch at once. What was merged from it stays, and branches that began from it go on.
+
+    Whoever writes to it at that moment is told that it is gone. Until they are reclaimed its commits are still there:
+    `omnigraph branch create --at` with the id of the last one, which is printed, makes it anew.
+
+    Deleting a branch of a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
 
     Exit code 0 when it was deleted, 1 when there is no such branch, 3 when it is main.
     """
     place = GraphPlace.of(session, uri, options)
+    if not yes and not place.may_take_away(session, f"Deleting a branch of {place.uri}", f'Delete "{name}"?'):
+        session.narrate("Nothing was deleted.")
+        return ExitCode.FAILED
     place.announce(session, "deleting a branch of")
     with place.open(session, "rw") as graph, session.working(f"deleting a branch of {place.uri}"):
+        head = graph.branches.show(name).head
         graph.branches.delete(name)
-    session.show(DeletedBranchResult(uri=graph.uri, name=name))
+    session.show(DeletedBranchResult(uri=graph.uri, name=name, head=head))
     return ExitCode.DONE

@@ -22,6 +22,7 @@ _EXAMPLES = """\b
 Examples:
   omnigraph load films.omni --data seed.jsonl --mode append
   omnigraph load films.omni --data update.jsonl --mode merge --as ann
+  omnigraph load films.omni --data draft.jsonl --mode append --branch review/2026 --from main
   omnigraph export old.omni | omnigraph load new.omni --data - --mode overwrite
 """
 
@@ -37,7 +38,9 @@ Examples:
     "of its types.",
 )
 @branch_option
-@click.option("--from", "base", metavar="NAME", help="Make the branch from this one if it is missing.")
+@click.option(
+    "--from", "base", metavar="NAME", help="Make the branch from this one if it is missing; it stays if the load fails."
+)
 @click.option("--load-id", metavar="NAME", help="Names this load; repeating it under the same name does nothing.")
 @click.option("--yes", is_flag=True, help="Overwrite without asking.")
 @actor_option
@@ -59,8 +62,8 @@ def load(
 ) -> ExitCode:
     """Load records into a graph, all or none.
 
-    They become one commit of the graph at URI. Only types that occur in the records are touched, whatever the mode.
-    Every record that is wrong is told with its line: the first 20 here, up to 100 with --json.
+    They become one commit of a branch of the graph at URI. Only types that occur in the records are touched, whatever
+    the mode. Every record that is wrong is told with its line: the first 20 here, up to 100 with --json.
 
     Overwriting a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
 
@@ -69,9 +72,11 @@ def load(
     """
     place = GraphPlace.of(session, uri, options)
     refuse_unreadable(data)
-    if mode == "overwrite" and not yes and not _may_overwrite(session, place):
-        session.narrate("Nothing was loaded.")
-        return ExitCode.FAILED
+    if mode == "overwrite" and not yes:
+        question = f"Overwrite what {place.uri} has of the types in the file?"
+        if not place.may_take_away(session, f"Overwriting {place.uri}", question):
+            session.narrate("Nothing was loaded.")
+            return ExitCode.FAILED
     place.announce(session, "load")
 
     seen: LoadProgress | None = None
@@ -106,20 +111,3 @@ def _state_left(place: GraphPlace, seen: LoadProgress | None, done: LoadResult |
     if seen is None or seen.phase != "publishing":
         return "Nothing was loaded."
     return f"It may have been loaded: omnigraph commit list {place.uri} shows whether it was."
-
-
-def _may_overwrite(session: Session, place: GraphPlace) -> bool:
-    """Whether an overwrite needs no leave, or gets it from the person at the terminal.
-
-    Raises:
-        click.UsageError: nobody is there to be asked.
-    """
-    if place.is_local:
-        return True
-    can_ask = all(each is not None and each.isatty() for each in (sys.stdin, sys.stderr))
-    if session.as_json or not can_ask:
-        raise click.UsageError(
-            f"Overwriting {place.uri} needs --yes: it is not on a local disk, and nobody can be asked.",
-            click.get_current_context(),
-        )
-    return click.confirm(f"Overwrite what {place.uri} has of the types in the file?", err=True)

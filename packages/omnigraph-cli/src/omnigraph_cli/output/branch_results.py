@@ -34,10 +34,11 @@ class BranchesResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedBranchResult:
-    """A branch that is no more."""
+    """A branch that is no more; ``head`` is the commit that was its newest."""
 
     uri: str
     name: str
+    head: str
 
     def to_dict(self) -> dict[str, Any]:
-        return {"uri": self.uri, "deleted": self.name}
+        return {"uri": self.uri, "deleted": self.name, "head": self.head}

@@ -37,3 +37,4 @@ def _(result: BranchesResult) -> Iterator[Line]:
 @lines_of.register
 def _(result: DeletedBranchResult) -> Iterator[Line]:
     yield Line(Text("deleted ", GOOD), f"branch {result.name} of {result.uri}")
+    yield Line(Text("it was  ", DIM), result.head)

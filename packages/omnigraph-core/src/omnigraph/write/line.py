@@ -34,6 +34,9 @@ PATIENCE_SECONDS: Final = 0.5
 PATIENCE_WRITES: Final = 5
 """The same in writes, by how long this process took for its last ones."""
 
+LONGEST_PATIENCE_SECONDS: Final = 10.0
+"""How long it may stay at most: a large merge takes long, and says nothing about the next write."""
+
 FIRST_WRITE_SECONDS: Final = 0.1
 """How long a write takes, as long as none is known."""
 
@@ -76,7 +79,7 @@ def _wait(adapter: StorageAdapter, line: ObjectKey, own: ObjectKey, deadline: De
 
     Whoever comes later is not waited for, whatever the clock of its machine says.
     """
-    patience = max(PATIENCE_SECONDS, PATIENCE_WRITES * usual)
+    patience = min(LONGEST_PATIENCE_SECONDS, max(PATIENCE_SECONDS, PATIENCE_WRITES * usual))
     ahead = sorted(each for each in adapter.list_dir(line) if each.value < own.value)
     has_company = bool(ahead)
     since, gone = time.monotonic(), 0

@@ -78,6 +78,8 @@ def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
     reach(failpoints.BRANCH_MERGE_POST_AUTHORITY_CAPTURE)
     write = WriteRequest(
         branch=request.into,
+        # Among rivals it is in line from its first attempt on, and does not keep coming before those who are there.
+        is_brief=True,
         starts_newest=True,
         if_commit=request.expect_head,
         deadline=request.deadline,
