@@ -263,6 +263,23 @@ def test_a_branch_of_a_merge_knows_what_was_merged(graph: og.Graph):
     check_history(graph, "main", "next")
 
 
+def test_branches_that_parted_at_a_commit_of_a_branch_that_is_gone_are_compared_with_it(graph: og.Graph):
+    graph.branches.create("helper")
+    put(graph, "helper", person("ann", 99), person("eve"))
+    for branch in ("dev", "main"):
+        graph.branches.merge("helper", branch)
+    base = graph.snapshot("helper").commit
+    graph.branches.delete("helper")
+    # What the helper did is no difference between the two any more, so it can be taken back.
+    drop(graph, "dev", "Person", "name", "eve")
+    put(graph, "main", note("n2"))
+    with again(graph) as fresh:
+        result = fresh.branches.merge("dev")
+        assert (result.outcome, result.base_commit) == ("merged", base.id)
+        assert (ids(fresh, "Person"), age_of(fresh, "ann")) == (["ann", "bob"], 99)
+        check_history(fresh, "main", "dev")
+
+
 # ── what a result is ─────────────────────────────────────────────────────────────────────────────────────────────────
 
 
