@@ -70,6 +70,9 @@ def test_an_init_a_load_a_mutation_and_a_branch_reach_every_failpoint_in_the_ord
         reached.clear()
         graph.load([{"type": "Person", "data": {"name": "bo"}}], "append", branch="late", base="main")
         by_verb["first write"] = reached.copy()
+        reached.clear()
+        graph.branches.merge("late")
+        by_verb["merge"] = reached.copy()
     registry = [name for name in FAILPOINTS if not name.startswith("recovery.")]
     # Those of recovery are reached where something was cut off, one only where a race is lost, two by maintenance.
     by_verb = {verb: [name for name in names if name in registry] for verb, names in by_verb.items()}
@@ -80,7 +83,7 @@ def test_an_init_a_load_a_mutation_and_a_branch_reach_every_failpoint_in_the_ord
         failpoints.FOLD_STAGED,
     }
     assert found == {*registry} - elsewhere
-    for names in (by_verb["init"], by_verb["load"], by_verb["branch"]):
+    for names in (by_verb["init"], by_verb["load"], by_verb["branch"], by_verb["merge"]):
         order = [registry.index(name) for name in dict.fromkeys(names)]
         assert order == sorted(order)
     # The first of the two found nothing.

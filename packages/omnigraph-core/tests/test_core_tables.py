@@ -35,7 +35,7 @@ def test_table_storage_has_reads_staged_writes_and_explicit_commits_only():
     methods = {name for name, _ in inspect.getmembers(interface.TableStorage, inspect.isfunction)}
     reads = {
         "open_at", "schema", "read", "count_rows", "lookup", "read_written", "table_state", "indexes",
-        "parts", "take", "coverage", "count_vectors", "search_text", "nearest", "read_counts",
+        "parts", "take", "deleted", "coverage", "count_vectors", "search_text", "nearest", "read_counts",
         "kept_handles", "newest", "find_committed", "expected",
     }  # fmt: skip
     files = {"write_rows", "fold_rows", "sync_staged", "sync_committed", "close"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import FormatError
 from omnigraph.history.commits import Commit
-from omnigraph.history.lineage import first_parents, in_order, merge_base, parents_of, reachable
+from omnigraph.history.lineage import first_parents, in_order, merge_bases, parents_of, reachable
 
 
 class Store:
@@ -25,6 +25,10 @@ class Store:
     def find(self, commit_id: str) -> Commit | None:
         self.asked.append(commit_id)
         return self.commits.get(commit_id)
+
+
+def merge_base(source: str, target: str, commits: dict[str, Commit]) -> Commit | None:
+    return next(iter(merge_bases(source, target, commits)), None)
 
 
 def all_distances(commits: dict[str, Commit]) -> dict[tuple[str, str], float]:

@@ -16,9 +16,9 @@ from publish_world import another_handle, new_graph, publish_bare
 from omnigraph.history import layout
 from omnigraph.history.branches import list_branch_names
 from omnigraph.history.commits import Commit
-from omnigraph.history.lineage import merge_base, reachable
+from omnigraph.history.lineage import merge_bases, reachable
 from omnigraph.history.log import ManifestLog
-from omnigraph.history.merged_history import commits_to_bring, finder, parting_commit
+from omnigraph.history.merged_history import commits_to_bring, finder, parting_commits
 from omnigraph.history.repository import Repository
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.write.branching import delete_branch, make_branch
@@ -61,9 +61,7 @@ class Histories:
 
     def base(self, source: str, target: str) -> Commit:
         """By what is known from outside."""
-        found = merge_base(self.head(source).id, self.head(target).id, self.made)
-        assert found is not None
-        return found
+        return merge_bases(self.head(source).id, self.head(target).id, self.made)[0]
 
     def leading_to(self, branch: str) -> set[str]:
         return {each.id for each in reachable(self.head(branch).id, self.made.values())}
@@ -81,7 +79,8 @@ class Histories:
     def check_pair(self, source: str, target: str) -> None:
         logs = self.log(source), self.log(target)
         base = self.base(source, target)
-        assert parting_commit(*logs) == base, (source, target)
+        expected = merge_bases(logs[0].state.head.id, logs[1].state.head.id, self.made)
+        assert parting_commits(*logs) == expected, (source, target)
         brought = [each.id for each in commits_to_bring(*logs, base_id=base.id)]
         assert sorted(brought) == sorted(self.leading_to(source) - self.leading_to(target)), (source, target)
 
@@ -233,7 +232,7 @@ def reads_of(graph: Histories, source: str, target: str) -> tuple[int, int]:
     """How many fragments are read for the base, and for what the target lacks."""
     logs, base = (graph.log(source), graph.log(target)), graph.base(source, target)
     with count_table_calls() as for_base:
-        parting_commit(*logs)
+        parting_commits(*logs)
     with count_table_calls() as for_bringing:
         commits_to_bring(*logs, base_id=base.id)
     assert {*for_base, *for_bringing} <= {"log.read"}

@@ -24,12 +24,13 @@ def parents_of(commit: Commit) -> tuple[str, ...]:
     return tuple(dict.fromkeys(each for each in given if each is not None))
 
 
-def merge_base(source_head: str, target_head: str, commits: Mapping[str, Commit]) -> Commit | None:
-    """The commit that a merge of two heads compares both with; None when they have no commit in common.
+def merge_bases(source_head: str, target_head: str, commits: Mapping[str, Commit]) -> tuple[Commit, ...]:
+    """The last commits that two heads have in common, the best one to compare both with first; none if there is none.
 
     Of the commits that both descend from, or are, those count that no other one of them descends from: an older one
-    would show what happened in between as if it had not, and bring rows back that were deleted. Of these it is the one
-    with the fewest steps from both heads together, and the newest of those.
+    would show what happened in between as if it had not, and bring rows back that were deleted. Mostly there is one.
+    Branches that merged each other have several; then the one with the fewest steps from both heads together comes
+    first, and of these the newest.
 
     Args:
         source_head: the id of one head.
@@ -39,8 +40,8 @@ def merge_base(source_head: str, target_head: str, commits: Mapping[str, Commit]
     source, target = _distances(source_head, commits), _distances(target_head, commits)
     common = source.keys() & target.keys()
     overtaken = {parent for each in common for parent in parents_of(commits[each])}
-    bases = [commits[each] for each in common - overtaken]
-    return max(bases, key=lambda each: (-source[each.id] - target[each.id], each.order), default=None)
+    bases = (commits[each] for each in common - overtaken)
+    return tuple(sorted(bases, key=lambda each: (-source[each.id] - target[each.id], each.order), reverse=True))
 
 
 def _distances(head: str, commits: Mapping[str, Commit]) -> dict[str, int]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from omnigraph.history.commits import Commit
-from omnigraph.history.lineage import Find, merge_base, parents_of
+from omnigraph.history.lineage import Find, merge_bases, parents_of
 from omnigraph.history.log import ManifestLog
 
 
@@ -27,13 +27,13 @@ def finder(log: ManifestLog) -> Find:
     return find
 
 
-def parting_commit(source: ManifestLog, target: ManifestLog) -> Commit | None:
-    """Where two branches parted, as ``lineage.merge_base`` says; None when they have nothing in common."""
+def parting_commits(source: ManifestLog, target: ManifestLog) -> tuple[Commit, ...]:
+    """Where two branches parted, as ``lineage.merge_bases`` says; none when they have nothing in common."""
     heads = source.state.head.id, target.state.head.id
     known = {each.id: each for log in (source, target) for each in log.state.recent}
     if not _are_told_apart(heads, known):
         known = {**target.lineage(), **source.lineage()}
-    return merge_base(*heads, known)
+    return merge_bases(*heads, known)
 
 
 def _are_told_apart(heads: tuple[str, str], known: Mapping[str, Commit]) -> bool:

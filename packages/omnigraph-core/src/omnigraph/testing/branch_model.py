@@ -211,11 +211,11 @@ class BranchedModel:
         if source == into:
             raise ModelRefusalError(f"{source} cannot be merged into itself")
         ours, theirs = self._commit(self.branch(into).head), self._commit(self.branch(source).head)
-        base = self.merge_base(theirs.id, ours.id)
+        bases = self.merge_bases(theirs.id, ours.id)
+        base = bases[0]
         if base == theirs.id:
             return ModelMerge(outcome="already_up_to_date", base=base, image=ours.image)
-        shared = self.commits[base].image
-        merged = merge_rows(self.graph(into), base=shared, source=theirs.image, strategy=strategy)
+        merged = merge_rows(self.graph(into), base=self._shared(bases), source=theirs.image, strategy=strategy)
         result = ModelMerge(
             outcome="fast_forward" if base == ours.id else "merged",
             base=base,
@@ -228,7 +228,11 @@ class BranchedModel:
         return replace(result, commit=self._publish(into, merged.image, merged_parent=theirs.id))
 
     def merge_base(self, one: str, other: str) -> str:
-        """The common ancestor of least distance to both together; of several the one with the newest version.
+        """The common ancestor that a merge goes by first."""
+        return self.merge_bases(one, other)[0]
+
+    def merge_bases(self, one: str, other: str) -> list[str]:
+        """The last common ancestors, that of least distance to both together first; of several the newest version.
 
         One that another common ancestor descends from does not count, however near it is by some way: compared with it,
         what was deleted in between would come back.
@@ -237,7 +241,29 @@ class BranchedModel:
         common = near.keys() & far.keys()
         overtaken = {parent for each in common for parent in self.commits[each].parents}
         bases = [self.commits[each] for each in common - overtaken]
-        return min(bases, key=lambda each: (near[each.id] + far[each.id], -each.version, -each.number)).id
+        bases.sort(key=lambda each: (near[each.id] + far[each.id], -each.version, -each.number))
+        return [each.id for each in bases]
+
+    def _shared(self, bases: list[str]) -> Rows:
+        """What two heads began with: their last common ancestors, merged with each other.
+
+        Of a row that two of these changed to different things, what it was before both.
+        """
+        first = bases[0]
+        image = {key: dict(rows) for key, rows in self.commits[first].image.items()}
+        for other in bases[1:]:
+            root = self.commits[self.merge_base(first, other)].image
+            for key, rows in self.commits[other].image.items():
+                for id_ in {*rows, *root[key], *image[key]}:
+                    held, theirs, was = image[key].get(id_), rows.get(id_), root[key].get(id_)
+                    if is_same(theirs, was) or is_same(theirs, held):
+                        continue
+                    taken = theirs if is_same(held, was) else was
+                    if taken is None:
+                        image[key].pop(id_, None)
+                    else:
+                        image[key][id_] = taken
+        return image
 
     def diff(self, before: str, after: str) -> list[ModelChange]:
         """In which rows two commits differ: nodes, then edges, by type and id."""

@@ -14,7 +14,7 @@ from typing import Final
 from omnigraph.errors import NotFoundError, StorageError
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog, open_manifest
-from omnigraph.history.merged_history import parting_commit
+from omnigraph.history.merged_history import parting_commits
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import GraphState
 from omnigraph.tables.interface import TablePin
@@ -72,8 +72,8 @@ def _is_other_base(repository: Repository, plan: AnnouncedPlan, log: ManifestLog
     merged = plan.merged
     if merged is None or not any(each.merged_parent_id for each in between):
         return False
-    base = parting_commit(repository.at_version(merged.branch, merged.manifest_version), log)
-    return base is None or base.id != merged.base_id
+    bases = parting_commits(repository.at_version(merged.branch, merged.manifest_version), log)
+    return [each.id for each in bases] != [merged.base_id]
 
 
 def _is_logical(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:

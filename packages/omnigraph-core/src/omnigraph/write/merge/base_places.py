@@ -54,7 +54,7 @@ class BasePlaces:
 
     def _unmoved(self, addresses: pa.Array) -> pa.Array:
         """Addresses of the base, null where the target has another row there, or none."""
-        if self.heads.is_untouched:
+        if self.heads.base.pin == self.heads.target.pin:
             return addresses
         tables = self.committed.tables
         base, target = (tables.open_at(each.pin) for each in (self.heads.base, self.heads.target))

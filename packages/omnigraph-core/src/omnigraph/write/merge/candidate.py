@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from omnigraph.cancellation import check_cancelled
-from omnigraph.engine.row_changes import RowChanges, row_changes
+from omnigraph.engine.row_changes import RowChanges
 from omnigraph.errors import MergeConflict, MergeConflictKind
 from omnigraph.history.branches import MAIN, BranchRef
 from omnigraph.history.repository import Repository
@@ -26,6 +26,7 @@ from omnigraph.write.merge.base_places import BasePlaces
 from omnigraph.write.merge.heads import MergeHeads, TypeHeads, differing_types
 from omnigraph.write.merge.spools import RowSpools
 from omnigraph.write.merge.three_way import MergedRows, Resolve, merge_rows
+from omnigraph.write.merge.virtual_base import changes_since_base
 from omnigraph.write.plan import AdoptedTable
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation import validate_changes
@@ -107,8 +108,8 @@ def make_candidate(
 def _merged_rows(repository: Repository, heads: TypeHeads, resolve: Resolve) -> Iterator[MergedRows]:
     """What becomes of the rows of one type."""
     tables, target = repository.tables, heads.type
-    theirs = row_changes(tables, target, heads.base.pin, heads.source.pin)
-    ours = row_changes(tables, target, heads.base.pin, heads.target.pin)
+    theirs = changes_since_base(tables, heads, heads.source.pin)
+    ours = changes_since_base(tables, heads, heads.target.pin)
     return merge_rows(target, theirs, ours, resolve)
 
 

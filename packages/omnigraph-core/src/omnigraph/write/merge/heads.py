@@ -7,12 +7,22 @@ from dataclasses import dataclass
 
 from omnigraph.errors import ConflictError, InvalidInputError
 from omnigraph.history.commits import Commit
+from omnigraph.history.lineage import merge_bases
 from omnigraph.history.log import ManifestLog
-from omnigraph.history.merged_history import parting_commit
+from omnigraph.history.merged_history import parting_commits
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.state import TableEntry
+from omnigraph.tables.interface import TablePin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Crossing:
+    """Another last common commit of two branches, and where it parted from the base."""
+
+    other: Commit
+    root: Commit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,11 +32,13 @@ class MergeHeads:
     Attributes:
         source: the log of the branch that is merged; it may move on meanwhile.
         target: the log of the branch that takes it in.
+        crossings: other last commits that both have, where they merged each other.
     """
 
     source: ManifestLog
     target: ManifestLog
     base: Commit
+    crossings: tuple[Crossing, ...] = ()
 
     @property
     def is_up_to_date(self) -> bool:
@@ -41,17 +53,30 @@ class MergeHeads:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypeHeads:
-    """One type of three states, which differs between base and source, and between source and target."""
+    """One type of three states, which differs between base and source, and between source and target.
+
+    Attributes:
+        crossings: pins in other last common commits, and where these parted from the base; see ``virtual_base``.
+    """
 
     type: TypeTable
     base: TableEntry
     source: TableEntry
     target: TableEntry
+    crossings: tuple[TypeCrossing, ...] = ()
 
     @property
     def is_untouched(self) -> bool:
-        """Whether the target shows what the base did."""
-        return self.base.pin == self.target.pin
+        """Whether the target shows what the base did, and nothing else is a base."""
+        return self.base.pin == self.target.pin and not self.crossings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypeCrossing:
+    """One type in another last common commit, where it is not as in the base."""
+
+    other: TablePin
+    root: TablePin
 
 
 def find_heads(source: ManifestLog, target: ManifestLog) -> MergeHeads:
@@ -60,14 +85,23 @@ def find_heads(source: ManifestLog, target: ManifestLog) -> MergeHeads:
     Raises:
         ConflictError: they have no commit in common.
     """
-    base = parting_commit(source, target)
-    if base is None:
+    bases = parting_commits(source, target)
+    if not bases:
         raise ConflictError(
             f"{source.branch.name} and {target.branch.name} have no commit in common that is still known.",
             help="Export one of them, and load it into the other.",
             details={"source": source.branch.name, "branch": target.branch.name},
         )
-    return MergeHeads(source=source, target=target, base=base)
+    return MergeHeads(source=source, target=target, base=bases[0], crossings=_crossings(source, target, bases))
+
+
+def _crossings(source: ManifestLog, target: ManifestLog, bases: tuple[Commit, ...]) -> tuple[Crossing, ...]:
+    if len(bases) == 1:
+        return ()
+    everything = {**target.lineage(), **source.lineage()}
+    roots = (merge_bases(bases[0].id, each.id, everything) for each in bases[1:])
+    # All commits of a graph descend from its first one, so there is a root unless history was reclaimed.
+    return tuple(Crossing(other=each, root=root[0]) for each, root in zip(bases[1:], roots, strict=True) if root)
 
 
 def differing_types(repository: Repository, heads: MergeHeads) -> Iterator[TypeHeads]:
@@ -78,11 +112,17 @@ def differing_types(repository: Repository, heads: MergeHeads) -> Iterator[TypeH
         NotFoundError: the state of the base was reclaimed.
     """
     states = [repository.snapshot(each) for each in (repository.at_commit(heads.base), heads.source, heads.target)]
-    _refuse_other_schemas(heads, states)
+    crossed = [
+        tuple(repository.snapshot(repository.at_commit(each)) for each in (crossing.other, crossing.root))
+        for crossing in heads.crossings
+    ]
+    _refuse_other_schemas(heads, [*states, *(each for pair in crossed for each in pair)])
     for _, target in sorted(states[0].schema.tables.items()):
         base, source, own = (each.entry(target) for each in states)
-        if source.pin not in (base.pin, own.pin):
-            yield TypeHeads(type=target, base=base, source=source, target=own)
+        pins = [(other.entry(target).pin, root.entry(target).pin) for other, root in crossed]
+        crossings = tuple(TypeCrossing(other=other, root=root) for other, root in pins if other != base.pin)
+        if source.pin != own.pin and (crossings or source.pin != base.pin):
+            yield TypeHeads(type=target, base=base, source=source, target=own, crossings=crossings)
 
 
 def refuse_itself(source: str, into: str) -> None:

@@ -24,9 +24,10 @@ import pyarrow.compute as pc
 from omnigraph.engine.diff import images
 from omnigraph.engine.entities import ABSENT, Positions, index_in
 from omnigraph.engine.equality import equal_rows
-from omnigraph.engine.row_changes import RowChanges, aligned
+from omnigraph.engine.row_changes import RowChanges
 from omnigraph.errors import MergeConflict, MergeConflictKind
 from omnigraph.history.schemas import TypeTable
+from omnigraph.write.merge.streams import Changes, side_by_side
 
 Side = Literal["ours", "theirs"]
 """Whose row is taken: ``ours`` is the target's, ``theirs`` the source's."""
@@ -57,37 +58,23 @@ class MergedRows:
     resolved: int = 0
 
 
-def merge_rows(
-    target: TypeTable, theirs: Iterator[RowChanges], ours: Iterator[RowChanges], resolve: Resolve
-) -> Iterator[MergedRows]:
+def merge_rows(target: TypeTable, theirs: Changes, ours: Changes, resolve: Resolve) -> Iterator[MergedRows]:
     """What to do to the rows of the target branch, given what the source and the target did since the base."""
-    their_batches, our_batches = ((_as_batch(each) for each in side) for side in (theirs, ours))
-    for source, own in aligned(their_batches, our_batches, _schema(target)):
+    for source, own in side_by_side(target, theirs, ours):
         if len(source):
             yield _merged(target, source, own, resolve)
 
 
-def _schema(target: TypeTable) -> pa.Schema:
-    row = pa.struct(list(target.schema))
-    kinds = {"id": pa.string(), "before": row, "after": row, "address": pa.uint64()}
-    return pa.schema(list(kinds.items()))
-
-
-def _as_batch(rows: RowChanges) -> pa.RecordBatch:
-    columns = [rows.ids, rows.before, rows.after, rows.addresses]
-    return pa.RecordBatch.from_arrays(columns, names=["id", "before", "after", "address"])
-
-
-def _merged(target: TypeTable, source: pa.RecordBatch, own: pa.RecordBatch, resolve: Resolve) -> MergedRows:
-    found = index_in(source["id"], own["id"])
+def _merged(target: TypeTable, source: RowChanges, own: RowChanges, resolve: Resolve) -> MergedRows:
+    found = index_in(source.ids, own.ids)
     # What the target has where the source changed something: what it made of it, or what the base had.
-    theirs, is_own = source["after"], found != ABSENT
-    ours = _replaced(source["before"], own["after"], found)
+    theirs, is_own = source.after, found != ABSENT
+    ours = _replaced(source.before, own.after, found)
     takes = ~is_own
     conflicts, undecided, resolved = list[MergeConflict](), list[int](), 0
     torn = np.flatnonzero(is_own)[~equal_rows(theirs.filter(pa.array(is_own)), ours.filter(pa.array(is_own)))]
-    chosen = pa.array(torn)
-    for place, conflict in zip(torn.tolist(), _conflicts(target, source.take(chosen), ours.take(chosen)), strict=True):
+    told = _conflicts(target, source.take(torn), ours.take(pa.array(torn)))
+    for place, conflict in zip(torn.tolist(), told, strict=True):
         side = resolve(conflict)
         if side is None:
             conflicts.append(conflict)
@@ -97,8 +84,8 @@ def _merged(target: TypeTable, source: pa.RecordBatch, own: pa.RecordBatch, reso
             takes[place] = side == "theirs"
             resolved += 1
     # Of what the target changed itself, the row of the base is not the target's.
-    addresses = pc.if_else(pa.array(is_own), pa.scalar(None, pa.uint64()), source["address"])
-    rows = RowChanges(ids=source["id"], before=ours, after=theirs, addresses=addresses)
+    addresses = pc.if_else(pa.array(is_own), pa.scalar(None, pa.uint64()), source.addresses)
+    rows = RowChanges(ids=source.ids, before=ours, after=theirs, addresses=addresses)
     return MergedRows(
         changes=rows.take(np.flatnonzero(takes)),
         undecided=rows.take(np.array(undecided, np.int64)),
@@ -115,10 +102,10 @@ def _replaced(rows: pa.StructArray, others: pa.StructArray, places: Positions) -
     return pa.concat_arrays([rows, others]).take(pa.array(order))
 
 
-def _conflicts(target: TypeTable, source: pa.RecordBatch, ours: pa.StructArray) -> Iterator[MergeConflict]:
+def _conflicts(target: TypeTable, source: RowChanges, ours: pa.StructArray) -> Iterator[MergeConflict]:
     """That rows of both branches differ, one by one."""
-    sides = (_images(target, each) for each in (source["before"], source["after"], ours))
-    for row_id, base, theirs, own in zip(source["id"].to_pylist(), *sides, strict=True):
+    sides = (_images(target, each) for each in (source.before, source.after, ours))
+    for row_id, base, theirs, own in zip(source.ids.to_pylist(), *sides, strict=True):
         kind = MergeConflictKind.DIVERGENT_INSERT if base is None else MergeConflictKind.DIVERGENT_UPDATE
         if theirs is None or own is None:
             kind = MergeConflictKind.DELETE_VS_UPDATE
