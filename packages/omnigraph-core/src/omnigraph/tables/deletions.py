@@ -34,6 +34,9 @@ Offsets = npt.NDArray[np.uint32]
 READ_AT_ONCE: Final = 8
 """So many lists are read side by side."""
 
+MAX_KEPT: Final = 4_096
+"""A list of so many rows stays with its version: a merge asks for it several times."""
+
 _PORTABLE: Final = 12_346
 """A roaring bitmap without runs begins with it; Lance writes no others."""
 
@@ -63,9 +66,17 @@ def _deleted(adapter: StorageAdapter, snapshot: LanceSnapshot, fragment: LanceFr
     deletions = fragment.metadata.deletion_file
     if deletions is None:
         return np.empty(0, np.uint32)
+    name = f"deleted {fragment.fragment_id}"
+    kept: Offsets | None = snapshot.kept.get(name)
+    if kept is not None:
+        return kept
     note("read_deleted")
     found = _listed(adapter, snapshot, fragment.fragment_id, deletions)
-    return _scanned(snapshot, fragment) if found is None or len(found) != deletions.num_deleted_rows else found
+    if found is None or len(found) != deletions.num_deleted_rows:
+        found = _scanned(snapshot, fragment)
+    if len(found) <= MAX_KEPT:
+        snapshot.kept[name] = found
+    return found
 
 
 def _listed(adapter: StorageAdapter, snapshot: LanceSnapshot, number: int, deletions: DeletionFile) -> Offsets | None:
