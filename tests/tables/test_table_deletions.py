@@ -11,6 +11,7 @@ from table_rows import PERSON, SCHEMA, create, rows
 
 from omnigraph.errors import InternalError, StorageError
 from omnigraph.tables import deletions
+from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import SnapshotHandle
 from omnigraph.tables.lance_tables import LanceTables
 
@@ -94,3 +95,14 @@ def test_a_list_of_another_form_is_left_to_lance(local, monkeypatch):
     handle = without(tables, create(tables, rows(a=1, b=2, c=3)), [1])
     monkeypatch.setattr(deletions, "_from_arrow", deletions._from_bitmap)
     assert tables.deleted(handle, [0])[0].tolist() == [1]
+
+
+def test_a_short_list_is_read_once_for_a_version_and_a_long_one_is_not_kept(tables, monkeypatch):
+    monkeypatch.setattr(deletions, "MAX_KEPT", 2)
+    short = without(tables, create(tables, rows(a=1, b=2, c=3, d=4)), [1, 3])
+    long = without(tables, short, [0])
+    for handle, expected in ((short, 1), (long, 2)):
+        with count_table_calls() as counts:
+            first, second = (tables.deleted(handle, [0])[0].tolist() for _ in range(2))
+        assert first == second
+        assert counts["read_deleted"] == expected

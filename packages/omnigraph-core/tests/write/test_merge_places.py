@@ -120,3 +120,18 @@ def test_rows_of_parts_that_main_still_has_are_not_looked_for(graph, move):
         graph.branches.merge("feature")
     assert held(graph) == MERGED
     assert counts["lookup"] == 0
+
+
+def test_what_main_did_to_other_rows_is_not_read(graph):
+    graph.branches.create("other")
+    put(graph, "other", p03=5)
+    calls = []
+    for ages in ({}, dict.fromkeys(NAMES[4:], 8)):
+        graph.branches.create(f"main {len(ages)}")
+        if ages:
+            put(graph, f"main {len(ages)}", **ages)
+        with count_table_calls() as counts:
+            result = graph.branches.merge("other", f"main {len(ages)}", dry_run=True)
+        assert result.changes["id"].to_pylist() == ["p03"]
+        calls.append((counts["read"], counts["take"], counts["lookup"]))
+    assert calls[0] == calls[1]

@@ -15,7 +15,6 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 from lance import LanceFragment
 from lance.fragment import DeletionFile
@@ -26,13 +25,13 @@ from omnigraph.tables.failures import translating
 from omnigraph.tables.filters import ROW_ADDRESS
 from omnigraph.tables.handles import LanceSnapshot
 from omnigraph.tables.opening import place_of
-from omnigraph.tables.parts import fragments_of
-
-Offsets = npt.NDArray[np.uint32]
-"""Offsets of rows in a part, ascending."""
+from omnigraph.tables.parts import Offsets, fragments_of
 
 READ_AT_ONCE: Final = 8
 """So many lists are read side by side."""
+
+MAX_KEPT: Final = 16_384
+"""A list of so many rows stays with its version: who compares versions asks for it again."""
 
 _PORTABLE: Final = 12_346
 """A roaring bitmap without runs begins with it; Lance writes no others."""
@@ -59,13 +58,25 @@ def deleted_rows(adapter: StorageAdapter, snapshot: LanceSnapshot, parts: Sequen
         return {each.fragment_id: offsets for each, offsets in zip(fragments, found, strict=True)}
 
 
+def known_lists(snapshot: LanceSnapshot) -> dict[int, Offsets]:
+    """The lists that were read of a version and stayed with it, by number of the part."""
+    return snapshot.once("deleted", lambda _: {})
+
+
 def _deleted(adapter: StorageAdapter, snapshot: LanceSnapshot, fragment: LanceFragment) -> Offsets:
     deletions = fragment.metadata.deletion_file
     if deletions is None:
         return np.empty(0, np.uint32)
+    kept, number = known_lists(snapshot), fragment.fragment_id
+    if number in kept:
+        return kept[number]
     note("read_deleted")
-    found = _listed(adapter, snapshot, fragment.fragment_id, deletions)
-    return _scanned(snapshot, fragment) if found is None or len(found) != deletions.num_deleted_rows else found
+    found = _listed(adapter, snapshot, number, deletions)
+    if found is None or len(found) != deletions.num_deleted_rows:
+        found = _scanned(snapshot, fragment)
+    if len(found) <= MAX_KEPT:
+        kept[number] = found
+    return found
 
 
 def _listed(adapter: StorageAdapter, snapshot: LanceSnapshot, number: int, deletions: DeletionFile) -> Offsets | None:

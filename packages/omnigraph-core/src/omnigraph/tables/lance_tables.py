@@ -128,7 +128,9 @@ class LanceTables(TableStorage):
 
     def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
         note("take")
-        return table_parts.take_rows(snapshot_of(handle).dataset, addresses, columns)
+        snapshot = snapshot_of(handle)
+        known = deletions.known_lists(snapshot)
+        return table_parts.take_rows(snapshot.dataset, addresses, columns, deleted=known)
 
     def count_rows(
         self,

@@ -7,8 +7,8 @@ without a request, and a row is found again by its address: number of its part <
 
 from __future__ import annotations
 
-import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -35,6 +35,10 @@ MAX_ADDRESSES_IN_FILTER: Final = 2_000
 """A filter names every address, and takes longer to read than the rows when there are more."""
 
 Addresses = npt.NDArray[np.uint64]
+Offsets = npt.NDArray[np.uint32]
+"""Offsets of rows in a part, ascending."""
+
+_NONE: Final[Offsets] = np.empty(0, np.uint32)
 
 
 def parts_of(snapshot: LanceSnapshot) -> tuple[TablePart, ...]:
@@ -77,8 +81,14 @@ def read_parts(
     return stream(batches, given, dataset.uri, holding=holding)
 
 
-def take_rows(dataset: LanceDataset, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
-    """The rows at these addresses, in the order asked for.
+def take_rows(
+    dataset: LanceDataset,
+    addresses: pa.Array,
+    columns: Sequence[str],
+    *,
+    deleted: Mapping[int, Offsets] = MappingProxyType({}),
+) -> pa.Table:
+    """The rows at these addresses, in the order asked for; ``deleted`` are the lists of parts that are known anyway.
 
     Raises:
         InternalError: no row is at one of them.
@@ -89,7 +99,7 @@ def take_rows(dataset: LanceDataset, addresses: pa.Array, columns: Sequence[str]
         return schema.empty_table()
     wanted = np.unique(asked)
     with translating("read", dataset.uri):
-        found = _rows_at(dataset, wanted, schema)
+        found = _rows_at(dataset, wanted, schema, deleted)
     if len(found) != len(wanted):
         raise InternalError(
             f"{len(wanted) - len(found)} of {len(wanted)} addresses have no row in version {dataset.version} of "
@@ -100,15 +110,16 @@ def take_rows(dataset: LanceDataset, addresses: pa.Array, columns: Sequence[str]
     return found.take(pa.array(np.searchsorted(wanted, asked)))
 
 
-def _rows_at(dataset: LanceDataset, wanted: Addresses, schema: pa.Schema) -> pa.Table:
+def _rows_at(dataset: LanceDataset, wanted: Addresses, schema: pa.Schema, deleted: Mapping[int, Offsets]) -> pa.Table:
     """The rows at these ascending addresses, in this order; those that are not there are left out."""
     fragments = fragments_of(dataset, [int(each) for each in np.unique(wanted >> np.uint64(32))])
     is_dense = len(wanted) * SCAN_SHARE >= sum(each.metadata.num_rows for each in fragments)
     can_take = bool(schema.names) and not any(is_blob(each) for each in schema)
-    # Lance's take counts only rows that are there: where some are deleted, all of them would have to be counted.
-    is_plain = len(fragments) <= MAX_PARTS_IN_TURN and all(each.metadata.deletion_file is None for each in fragments)
+    # Lance's take counts only rows that are there, so it has to be known which are not.
+    is_known = all(each.metadata.deletion_file is None or each.fragment_id in deleted for each in fragments)
+    is_plain = len(fragments) <= MAX_PARTS_IN_TURN and is_known
     if can_take and not is_dense and (is_plain or len(wanted) > MAX_ADDRESSES_IN_FILTER):
-        return pa.concat_tables(_taken(dataset, each, wanted, schema) for each in fragments)
+        return pa.concat_tables(_taken(dataset, each, wanted, schema, deleted) for each in fragments)
     options = scan_options(schema) | {"with_row_address": True, "fragments": fragments}
     predicate = None if is_dense else addresses_filter(wanted.tolist())
     kept = []
@@ -118,14 +129,22 @@ def _rows_at(dataset: LanceDataset, wanted: Addresses, schema: pa.Schema) -> pa.
     return pa.Table.from_batches(kept, schema=schema)
 
 
-def _taken(dataset: LanceDataset, fragment: LanceFragment, wanted: Addresses, schema: pa.Schema) -> pa.Table:
+def _taken(
+    dataset: LanceDataset,
+    fragment: LanceFragment,
+    wanted: Addresses,
+    schema: pa.Schema,
+    deleted: Mapping[int, Offsets],
+) -> pa.Table:
     """Rows of one part by Lance's own take, which counts only the rows that are there."""
-    first = np.uint64(fragment.fragment_id << 32)
+    number = fragment.fragment_id
+    first = np.uint64(number << 32)
     low, high = np.searchsorted(wanted, [first, first + np.uint64(1 << 32)])
     here = wanted[low:high]
-    if fragment.metadata.deletion_file is None:
-        places = (here - first).tolist()
-        places = places[: bisect.bisect_left(places, fragment.physical_rows)]
+    if fragment.metadata.deletion_file is None or number in deleted:
+        offsets, gone = here - first, deleted.get(number, _NONE)
+        offsets = offsets[(offsets < fragment.physical_rows) & ~_among(offsets, gone)]
+        places = (offsets - np.searchsorted(gone, offsets).astype(np.uint64)).tolist()
     else:
         scanner = dataset.scanner(columns=[], with_row_address=True, fragments=[fragment])
         live = scanner.to_table()[ROW_ADDRESS].to_numpy()
@@ -133,8 +152,8 @@ def _taken(dataset: LanceDataset, fragment: LanceFragment, wanted: Addresses, sc
     return fragment.take(places, columns=schema.names).cast(schema) if places else schema.empty_table()
 
 
-def _among(some: Addresses, ascending: Addresses) -> npt.NDArray[np.bool_]:
-    """For each address whether it is one of the others."""
+def _among(some: Addresses, ascending: Addresses | Offsets) -> npt.NDArray[np.bool_]:
+    """For each number whether it is one of the others."""
     if not len(ascending):
         return np.zeros(len(some), np.bool_)
     return np.asarray(ascending[np.searchsorted(ascending, some).clip(max=len(ascending) - 1)] == some)

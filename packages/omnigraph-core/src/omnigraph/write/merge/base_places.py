@@ -2,7 +2,7 @@
 
 A merge finds the rows that the source changed in the base, with their addresses. A part that the target shares with the
 base has the same rows at the same addresses, but for those that the target deleted or moved, which its list names. Only
-rows of other parts, after a fold say, are looked for by id.
+rows of other parts, after a fold say, are looked for by id. What lies where it was, the target did not change.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.tables.interface import TableStorage
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.merge.heads import TypeHeads
 from omnigraph.write.stage import MAX_LOCATED
@@ -44,7 +45,7 @@ class BasePlaces:
         if rows.num_rows > most:
             return None
         ids, addresses = (rows[each].combine_chunks() for each in rows.column_names)
-        found = self._unmoved(addresses)
+        found = unmoved(self.committed.tables, self.heads, addresses)
         if found.null_count > MAX_LOCATED:
             return None
         missing = found.is_null()
@@ -52,18 +53,18 @@ class BasePlaces:
             return found
         return pc.replace_with_mask(found, missing, self.committed.locate(self.heads.type, ids.filter(missing)))
 
-    def _unmoved(self, addresses: pa.Array) -> pa.Array:
-        """Addresses of the base, null where the target has another row there, or none."""
-        if self.heads.base.pin == self.heads.target.pin:
-            return addresses
-        tables = self.committed.tables
-        base, target = (tables.open_at(each.pin) for each in (self.heads.base, self.heads.target))
-        before = {(each.number, each.files) for each in tables.parts(base)}
-        shared = [each.number for each in tables.parts(target) if (each.number, each.files) in before]
-        given = addresses.fill_null(0).to_numpy()
-        numbers = given >> _PART_BITS
-        touched = np.intersect1d(numbers, np.array(shared, np.uint64))
-        is_there = np.isin(numbers, touched)
-        for number, offsets in tables.deleted(target, touched.tolist()).items():
-            is_there &= ~np.isin(given, (np.uint64(number) << _PART_BITS) + offsets)
-        return pc.if_else(pa.array(is_there), addresses, pa.scalar(None, pa.uint64()))
+
+def unmoved(tables: TableStorage, heads: TypeHeads, addresses: pa.Array) -> pa.Array:
+    """Addresses of rows of the base, null where the target has another row there, or none."""
+    if heads.base.pin == heads.target.pin:
+        return addresses
+    base, target = (tables.open_at(each.pin) for each in (heads.base, heads.target))
+    before = {(each.number, each.files) for each in tables.parts(base)}
+    shared = [each.number for each in tables.parts(target) if (each.number, each.files) in before]
+    given = addresses.fill_null(0).to_numpy()
+    numbers = given >> _PART_BITS
+    touched = np.intersect1d(numbers, np.array(shared, np.uint64))
+    is_there = np.isin(numbers, touched)
+    for number, offsets in tables.deleted(target, touched.tolist()).items():
+        is_there &= ~np.isin(given, (np.uint64(number) << _PART_BITS) + offsets)
+    return pc.if_else(pa.array(is_there), addresses, pa.scalar(None, pa.uint64()))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from omnigraph.cancellation import check_cancelled
@@ -22,9 +23,10 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.write.changeset import ChangeSet, TypeChange
 from omnigraph.write.committed import CommittedRows
-from omnigraph.write.merge.base_places import BasePlaces
+from omnigraph.write.merge.base_places import BasePlaces, unmoved
 from omnigraph.write.merge.heads import MergeHeads, TypeHeads, differing_types
 from omnigraph.write.merge.spools import RowSpools
+from omnigraph.write.merge.streams import Changes
 from omnigraph.write.merge.three_way import MergedRows, Resolve, merge_rows
 from omnigraph.write.merge.virtual_base import changes_since_base
 from omnigraph.write.plan import AdoptedTable
@@ -109,8 +111,12 @@ def _merged_rows(repository: Repository, heads: TypeHeads, resolve: Resolve) -> 
     """What becomes of the rows of one type."""
     tables, target = repository.tables, heads.type
     theirs = changes_since_base(tables, heads, heads.source.pin)
-    ours = changes_since_base(tables, heads, heads.target.pin)
-    return merge_rows(target, theirs, ours, resolve)
+    first = [*islice(theirs, 2)]
+    ours: Changes = iter(())
+    # Where the target left alone the few rows that the source changed, what it did to others does not matter.
+    if len(first) != 1 or unmoved(tables, heads, first[0].addresses).null_count:
+        ours = changes_since_base(tables, heads, heads.target.pin)
+    return merge_rows(target, chain(first, theirs), ours, resolve)
 
 
 def _can_adopt(heads: TypeHeads, branch: BranchRef) -> bool:
