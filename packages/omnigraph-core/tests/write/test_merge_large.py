@@ -17,7 +17,7 @@ from omnigraph.errors import MergeConflictError
 from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.invariants import assert_graph_is_whole
-from omnigraph.write.merge import candidate, spools
+from omnigraph.write.merge import spools, virtual_base
 from omnigraph.write.stage import MAX_LOCATED
 
 WIDE = """
@@ -239,7 +239,7 @@ def held(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     monkeypatch.setattr(spools.RowSpools, "add", add_and_note)
     monkeypatch.setattr(spools, "SPOOL_BYTES", BOUND)
     monkeypatch.setattr(differing_rows, "_TAKEN_BYTES", BOUND)
-    monkeypatch.setattr(candidate, "row_changes", partial(row_changes, memory_bytes=2 * BOUND))
+    monkeypatch.setattr(virtual_base, "row_changes", partial(row_changes, memory_bytes=2 * BOUND))
     return seen
 
 
