@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from feed_world import Mirror, add, all_told, exported, film, new_graph, person
+from feed_world import Mirror, add, all_told, exported, film, new_graph, person, told
 from publish_world import publish_bare
 
 from omnigraph.engine.feed_pages import FeedPage
@@ -120,3 +120,15 @@ def test_who_stood_at_the_head_when_history_was_reclaimed_goes_on_without_a_gap(
         page = graph.changes(cursor=cursor)
     assert [block.cause.kind for block in page.blocks] == ["maintenance", "fence", "data"]
     assert (commits_of(page)[-1], all_told([page])) == (commit, [("insert", "Person", "b")])
+
+
+def test_a_commit_that_was_reclaimed_is_a_gap(tmp_path: Path) -> None:
+    place = tmp_path / "graph"
+    with new_graph(place) as graph:
+        commits = [add(graph, person("a")), add(graph, person("b")), add(graph, person("c"))]
+    max((place / "__manifest" / "_versions").glob("*.manifest")).unlink()
+    with Graph._reopen(str(place), "r", None, {}) as graph:
+        with pytest.raises(ChangeFeedGapError) as caught:
+            graph.changes.of(commits[0])
+        assert caught.value.first_unreadable_commit_id == commits[0]
+        assert [told(each) for each in graph.changes.of(commits[1]).changes] == [("insert", "Person", "b")]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,7 +11,6 @@ from feed_world import add, change_schema, film, new_graph, person, remove, saw,
 from omnigraph.engine.feed_pages import CommitPage
 from omnigraph.errors import (
     ChangeCursorRejectedError,
-    ChangeFeedGapError,
     ChangeSchemaBoundaryError,
     InvalidInputError,
     NotFoundError,
@@ -119,18 +117,6 @@ def test_a_commit_that_changed_the_schema_is_refused_whole() -> None:
     with pytest.raises(ChangeSchemaBoundaryError) as caught:
         graph.changes.of(boundary)
     assert caught.value.commit_id == boundary
-
-
-def test_a_commit_that_was_reclaimed_is_a_gap(tmp_path: Path) -> None:
-    place = tmp_path / "graph"
-    with new_graph(place) as graph:
-        commits = [add(graph, person("a")), add(graph, person("b")), add(graph, person("c"))]
-    max((place / "__manifest" / "_versions").glob("*.manifest")).unlink()
-    with Graph._reopen(str(place), "r", None, {}) as graph:
-        with pytest.raises(ChangeFeedGapError) as caught:
-            graph.changes.of(commits[0])
-        assert caught.value.first_unreadable_commit_id == commits[0]
-        assert [told(each) for each in graph.changes.of(commits[1]).changes] == [("insert", "Person", "b")]
 
 
 def test_only_the_types_that_a_commit_changed_are_opened() -> None:
