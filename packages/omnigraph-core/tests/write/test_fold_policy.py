@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.tables.interface import TablePart
+from omnigraph.tables.written import MAX_ROWS_PER_FILE
 from omnigraph.write.fold_policy import MAX_FOLD_BYTES, MAX_PART_BYTES, choose_parts, is_due
 
 
@@ -50,8 +51,15 @@ def test_large_parts_wait_until_there_are_many():
 
 
 def test_large_parts_are_never_folded():
-    assert choose_parts(parts(*[262_144] * 100)) == ()
+    assert choose_parts(parts(*[131_072] * 100)) == ()
     assert choose_parts([part(number, 1, MAX_PART_BYTES + 1) for number in range(100)]) == ()
+
+
+def test_files_of_a_load_stay_until_they_have_lost_half_of_their_rows():
+    full = part(0, MAX_ROWS_PER_FILE)
+    lost = [replace(full, number=number, live_count=MAX_ROWS_PER_FILE // 2) for number in range(100)]
+    assert choose_parts(lost) == ()
+    assert choose_parts([replace(each, live_count=each.live_count - 1) for each in lost]) != ()
 
 
 def test_one_fold_moves_a_bounded_number_of_bytes():
@@ -105,7 +113,7 @@ def test_what_is_chosen_is_there_small_and_more_than_one(sizes):
     chosen = choose_parts(parts(*sizes))
     assert len(chosen) != 1
     assert list(chosen) == sorted(set(chosen))
-    assert all(sizes[number] < 262_144 for number in chosen)
+    assert all(sizes[number] < 131_072 for number in chosen)
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=60))

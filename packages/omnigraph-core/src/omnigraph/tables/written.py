@@ -28,8 +28,8 @@ from omnigraph.tables.opening import Place, Session
 from omnigraph.tables.reading import BATCH_ROWS, projected, stream
 
 FILE_FORMAT: Final = "2.2"
-MAX_ROWS_PER_FILE: Final = 524_288
-"""To replace a row, Lance goes through the stable ids of its whole part: 10 ms with so many rows, 20 with a million.
+MAX_ROWS_PER_FILE: Final = 262_144
+"""To replace a row, Lance goes through the stable ids of its whole part: 5 ms with so many rows, 20 with a million.
 
 Twice the rows from which on folds leave a part alone, so that what loses a row is not folded for that.
 """

@@ -6,7 +6,7 @@
     2      up to 1,023          4
     3      up to 4,095          4
     4      up to 16,383         4
-    5      up to 262,143        16
+    5      up to 131,071        16
     -      more                 never: that is for optimize
 
 A thousand commits of one row leave less than 64 parts of one row, 3 of 64 rows and 3 of 256. What is folded lands in a
@@ -28,8 +28,8 @@ TAIL_PARTS: Final = 64
 TIER_PARTS: Final = (4, 4, 4, 4, 16)
 """So many parts of a higher tier are, from the lowest of these on."""
 
-TIER_ROWS: Final = (64, 256, 1_024, 4_096, 16_384, 262_144)
-"""Rows from which on a part is in the next tier."""
+TIER_ROWS: Final = (64, 256, 1_024, 4_096, 16_384, 131_072)
+"""Rows from which on a part is in the next tier; the last is half a file of a load, which may lose rows and stay."""
 
 MAX_PART_BYTES: Final = 64 * 1024 * 1024
 """A part of more bytes is left to optimize, however few rows it has."""
