@@ -16,6 +16,7 @@ from table_rows import BLOBS, PERSON, SCHEMA, create, ids, rows
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.tables import quarantine
 from omnigraph.tables.arrow_schema import physical_schema
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import IndexSpec, TablePin
@@ -151,6 +152,20 @@ def test_nothing_is_moved_from_a_table_that_can_be_read(tables, adapter):
     for _ in range(3):
         tables.commit_exact(base, [tables.stage_append(base, rows(b=2))])
     assert quarantine_unreadable(adapter, PERSON, None, above=0) == ()
+
+
+@pytest.mark.parametrize("adapter", ["s3"], indirect=True)
+def test_nothing_is_moved_on_a_server_however_it_reads(tables, adapter, monkeypatch):
+    """It loses no power: what cannot be read there was garbled on its way, and may be published."""
+    base = create(tables, rows(a=1))
+    tables.commit_exact(base, [tables.stage_append(base, rows(b=2))])
+
+    def garbled(*_args, **_keywords):
+        raise StorageError("garbled", condition=StorageCondition.PERMANENT)
+
+    monkeypatch.setattr(quarantine, "open_dataset", garbled)
+    assert quarantine_unreadable(adapter, PERSON, None, above=1) == ()
+    assert quarantine.quarantine_newest(adapter, PERSON, None) == ()
 
 
 SEARCHED = pa.schema(

@@ -290,7 +290,7 @@ def _is_final(place: Place, failure: StorageError) -> bool:
     A refusal by the file system of this machine is: no request is under way any more. One by a server is not, because
     it may be the answer to a repetition of a request whose own answer was lost.
     """
-    return "://" not in place.uri and failure.condition is StorageCondition.CONFIGURATION
+    return place.is_on_disk and failure.condition is StorageCondition.CONFIGURATION
 
 
 def _data_files(fragments: Iterable[FragmentMetadata]) -> Iterable[str]:

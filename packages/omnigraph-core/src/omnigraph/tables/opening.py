@@ -45,6 +45,11 @@ class Place:
     main_key: ObjectKey
     has_files: bool
 
+    @property
+    def is_on_disk(self) -> bool:
+        """Whether it lies in a file system of this machine, which may lose power; not on a server."""
+        return self.has_files and "://" not in self.uri
+
     def file(self, name: str) -> ObjectKey:
         """The key of a file below this line, such as ``data/x.lance``."""
         return self.key / name

@@ -4,6 +4,9 @@ Lance links a manifest into place before its bytes are on the device. After a lo
 table may be an empty file: the table then opens no more, and no commit succeeds, although every acknowledged version
 is whole. Only versions above a known one are looked at, and only those that are proved to be damaged are moved, to
 ``__quarantine/``; nothing is deleted.
+
+An object store loses no power: what it holds is whole, and what cannot be read there was garbled on its way. So nothing
+is ever moved there; it would be a version that somebody may have published.
 """
 
 from __future__ import annotations
@@ -27,10 +30,10 @@ def quarantine_unreadable(adapter: StorageAdapter, location: str, branch: str | 
     """Move every damaged version newer than ``above`` away; the new keys of what was moved.
 
     A version that can be read is never moved, nor one that a refusal, a lost connection or a newer Lance keeps from
-    being read. Stores that keep tables elsewhere than the adapter's objects have nothing to move.
+    being read. Only a file system of this machine has any.
     """
     place = place_of(adapter, location, branch)
-    if not place.has_files:
+    if not place.is_on_disk:
         return ()
     versions = sorted(
         version
@@ -49,7 +52,7 @@ def quarantine_newest(adapter: StorageAdapter, location: str, branch: str | None
     """Move damaged versions away from the top, down to the first one that can be read."""
     place = place_of(adapter, location, branch)
     moved: list[str] = []
-    while place.has_files:
+    while place.is_on_disk:
         names = (version_of_name(key.name) for key in adapter.list_dir(place.key / "_versions"))
         newest = max((version for version in names if version is not None), default=0)
         found = quarantine_unreadable(adapter, location, branch, above=newest - 1) if newest > 1 else ()
