@@ -15,6 +15,8 @@ import pytest
 from table_rows import BLOBS, PERSON, SCHEMA, create, ids, rows
 
 from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.history.branches import MAIN
+from omnigraph.history.log import move_damage_away
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables import quarantine
 from omnigraph.tables.arrow_schema import physical_schema
@@ -166,6 +168,9 @@ def test_nothing_is_moved_on_a_server_however_it_reads(tables, adapter, monkeypa
     monkeypatch.setattr(quarantine, "open_dataset", garbled)
     assert quarantine_unreadable(adapter, PERSON, None, above=1) == ()
     assert quarantine.quarantine_newest(adapter, PERSON, None) == ()
+    garbled_on_its_way = StorageError("garbled", condition=StorageCondition.PERMANENT)
+    with pytest.raises(StorageError, match="garbled"):
+        move_damage_away(adapter, MAIN, garbled_on_its_way)
 
 
 SEARCHED = pa.schema(

@@ -32,7 +32,7 @@ from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
 from omnigraph.history.state import GraphState, head_row
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.log import LogStore, LogTable, StagedFragments
-from omnigraph.tables.quarantine import quarantine_newest
+from omnigraph.tables.quarantine import is_on_server, quarantine_newest
 from omnigraph.tables.staging import COMMIT_PROPERTY
 
 MANIFEST: Final = "__manifest"
@@ -193,10 +193,10 @@ def move_damage_away(adapter: StorageAdapter, branch: BranchRef, error: StorageE
     ever acknowledged. The very first one is never moved. Caches may still hold what is gone.
 
     Raises:
-        StorageError: it is no damage, and raised again.
+        StorageError: it is no damage, and raised again: the store did not answer, or is one that loses no power.
         FormatError: the graph was opened for reading, or there is no version that can be read.
     """
-    if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
+    if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION) or is_on_server(adapter):
         raise error
     if adapter.is_read_only:
         raise FormatError(

@@ -62,6 +62,12 @@ def quarantine_newest(adapter: StorageAdapter, location: str, branch: str | None
     return tuple(moved)
 
 
+def is_on_server(adapter: StorageAdapter) -> bool:
+    """Whether tables lie on a server: then what cannot be read is not damaged by a loss of power."""
+    place = place_of(adapter, "any", None)
+    return place.has_files and not place.is_on_disk
+
+
 def is_readable(place: Place, version: int) -> bool:
     """Whether a version opens and says of itself that it is this version."""
     return _failure(place, version) is None

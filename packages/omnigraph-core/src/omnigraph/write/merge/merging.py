@@ -126,6 +126,15 @@ class _UpToDateError(Exception):
         self.heads = heads
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """What the last attempt was about, for the result and for what this process keeps warm."""
+
+    heads: MergeHeads
+    resolved: int
+    staged: StagedChanges
+
+
 @dataclass(slots=True)
 class _Merge:
     """One merge, through however many attempts.
@@ -140,9 +149,7 @@ class _Merge:
     source: ManifestLog
     intent: CommitIntent = field(init=False)
     _files: AttemptFiles = field(init=False)
-    _heads: MergeHeads | None = None
-    _candidate: Candidate | None = None
-    _staged: StagedChanges | None = None
+    _last: list[_Prepared] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._files = AttemptFiles(self.repository)
@@ -153,15 +160,16 @@ class _Merge:
     def prepare(self, log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         if is_void:
             self._files.forget()
-        heads = self._heads = find_heads(self.source, log)
+        heads = find_heads(self.source, log)
         if heads.is_up_to_date:
             raise _UpToDateError(heads)
         committed = CommittedRows(snapshot, self.repository.tables, self.repository.warm)
-        candidate = self._candidate = make_candidate(self.repository, heads, committed, self.resolve)
+        candidate = make_candidate(self.repository, heads, committed, self.resolve)
         if candidate.conflicts:
             raise MergeConflictError(candidate.conflicts, source=self.request.source, branch=self.request.into)
         reach(failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION)
-        staged = self._staged = stage_changes(self.repository, candidate.changes, committed, self._files)
+        staged = stage_changes(self.repository, candidate.changes, committed, self._files)
+        self._last[:] = [_Prepared(heads=heads, resolved=candidate.resolved, staged=staged)]
         source = self.source
         return PublishPlan(
             operation_id=new_ulid(),
@@ -191,18 +199,15 @@ class _Merge:
         return {STRATEGY_PROPERTY: name, RESOLVED_PROPERTY: str(candidate.resolved)}
 
     def keep_warm(self, published: Published) -> None:
-        if self._staged is not None:
-            self._staged.keep_warm(self.repository, published.log.state)
+        self._last[0].staged.keep_warm(self.repository, published.log.state)
 
     def result(self, published: Published) -> MergeResult:
-        heads, candidate = self._heads, self._candidate
-        # Both are there: what was published was prepared.
-        assert heads is not None and candidate is not None  # noqa: PT018, S101
-        is_forward = published.commit.parent_id == heads.base.id
+        last = self._last[0]
+        is_forward = published.commit.parent_id == last.heads.base.id
         return replace(
-            _result(self.request, heads, "fast_forward" if is_forward else "merged"),
+            _result(self.request, last.heads, "fast_forward" if is_forward else "merged"),
             commit=published.commit,
-            resolved=candidate.resolved,
+            resolved=last.resolved,
         )
 
 
