@@ -1,0 +1,23 @@
+"""OmniGraph and Spark: bulk loads as one commit, graphs as DataFrames, changes as a stream.
+
+This module is the front door: what stands here is for everybody, and is loaded when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from omnigraph_spark.session import session
+
+__all__ = ["session"]
+
+_HOME = {"session": "omnigraph_spark.session"}
+
+
+def __getattr__(name: str) -> Any:
+    home = _HOME.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(home), name)
