@@ -24,17 +24,20 @@ if TYPE_CHECKING:
     from omnigraph.history.snapshot import Snapshot
     from omnigraph.history.tags import Tag
     from omnigraph.plan.compiler import explain_query as explain
-    from omnigraph.write.bulk import BulkReceipt, BulkTicket
+    from omnigraph.write.bulk import BulkAttempt, BulkReceipt, BulkTicket
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.merge.result import MergeResult
     from omnigraph.write.mutate import MutationResult
     from omnigraph.write.recovery.discarding import DiscardedSidecar
     from omnigraph.write.recovery.listing import PendingWrite
+    from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 
 __version__ = "0.1.0"
 __all__ = [
     "Branch",
+    "BulkAttempt",
+    "BulkJudge",
     "BulkReceipt",
     "BulkTicket",
     "Change",
@@ -47,6 +50,7 @@ __all__ = [
     "DiscardedSidecar",
     "Explanation",
     "FeedPage",
+    "Found",
     "Graph",
     "GraphStats",
     "IndexReport",
@@ -59,6 +63,7 @@ __all__ = [
     "QueryBudget",
     "Recovery",
     "Result",
+    "RowSet",
     "Snapshot",
     "Tag",
     "__version__",
@@ -71,6 +76,8 @@ __all__ = [
 
 _HOME = {
     "Branch": ("omnigraph.history.branches", "Branch"),
+    "BulkAttempt": ("omnigraph.write.bulk", "BulkAttempt"),
+    "BulkJudge": ("omnigraph.write.validation.row_sets", "BulkJudge"),
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Change": ("omnigraph.engine.diff", "Change"),
@@ -83,6 +90,7 @@ _HOME = {
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
     "Explanation": ("omnigraph.engine.explanation", "Explanation"),
     "FeedPage": ("omnigraph.engine.feed_pages", "FeedPage"),
+    "Found": ("omnigraph.write.validation.row_sets", "Found"),
     "Graph": ("omnigraph.graph", "Graph"),
     "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),
@@ -95,6 +103,7 @@ _HOME = {
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Recovery": ("omnigraph.history.recoveries", "Recovery"),
     "Result": ("omnigraph.engine.result", "Result"),
+    "RowSet": ("omnigraph.write.validation.row_sets", "RowSet"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
     "Tag": ("omnigraph.history.tags", "Tag"),
     "discard_sidecar": ("omnigraph.graph", "discard_sidecar"),

@@ -22,7 +22,7 @@ from omnigraph.history.commits import Commit
 from omnigraph.history.repository import Repository
 from omnigraph.write.branches import Branches
 from omnigraph.write.branching import ensure_branch
-from omnigraph.write.bulk import BulkReceipt, BulkTicket, make_ticket, publish_receipts
+from omnigraph.write.bulk import BulkAttempt, BulkPublish, BulkReceipt, BulkTicket, make_ticket, publish_receipts
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
@@ -33,6 +33,7 @@ from omnigraph.write.recovery.listing import Recoveries
 from omnigraph.write.recovery.sweep import heal
 from omnigraph.write.tags import Tags
 from omnigraph.write.tail import TailMaintenance
+from omnigraph.write.validation.row_sets import BulkJudge
 
 
 class Graph(ReadVerbs, Comparing):
@@ -209,14 +210,29 @@ class Graph(ReadVerbs, Comparing):
 
     def bulk_publish(
         self,
-        receipts: Sequence[BulkReceipt | str],
+        receipts: Sequence[BulkAttempt | BulkReceipt | str],
         mode: str = "append",
         *,
         branch: str = "main",
         actor: str | None = None,
         load_id: str | None = None,
+        judge: BulkJudge | None = None,
+        locate: Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None = None,
     ) -> LoadResult:
-        """Publish what tickets of one load wrote, as one commit. Raises as ``load``."""
+        """Publish what tickets of one load wrote, as one commit.
+
+        Args:
+            receipts: what ``write`` and ``attempt`` of the ticket gave, or their JSON.
+            mode: as in ``load``.
+            branch: the branch of the ticket.
+            actor: who loads, where it is not who opened the graph.
+            load_id: that of the ticket; needed when there are no receipts.
+            judge: answers questions about more rows than this process should read; by default it reads them.
+            locate: from a receipt and the ordinal of a row in it to the source and line of that row, for messages.
+
+        Raises:
+            InvalidInputError, ConstraintError, HeadMovedError, NotFoundError: as ``load``.
+        """
         with self._writing():
             check_name(actor, "actor")
             check_name(load_id, "load id")
@@ -227,7 +243,8 @@ class Graph(ReadVerbs, Comparing):
                 load_id=load_id,
                 deadline_seconds=self._reader.settings.write_deadline,
             )
-            return publish_receipts(self._repository, receipts, request)
+            given = BulkPublish(attempts=receipts, judge=judge, locate=locate)
+            return publish_receipts(self._repository, given, request)
 
     def stats(self, branch: str = "main") -> GraphStats:
         """What this handle was asked for and keeps in memory, and how far the indexes of a branch reach."""

@@ -59,13 +59,14 @@ class TypeBuffer:
         self._waiting: WaitingRows | None = None
         self._places = RowPlaces()
 
-    def add(self, typed: TypedRows) -> None:
-        """Take the next rows."""
+    def add(self, typed: TypedRows) -> pa.RecordBatch:
+        """Take the next rows; the same with the ids that they got."""
         rows = typed.rows if self.waits_for_ids else self._with_ids(typed.rows)
         self._places.add(typed.lines, typed.source)
         self._batches.append(rows)
         self.held_bytes += rows.nbytes
         self.row_count += rows.num_rows
+        return rows
 
     def finish(self) -> NewRows:
         """All rows: in memory if they never were too many, else in files."""

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.warm import ADDRESS, ADDRESS_FIELD, WarmColumns
-from omnigraph.tables.interface import SnapshotHandle, TableStorage
+from omnigraph.tables.interface import SnapshotHandle, TablePin, TableStorage
 
 RowsOfArrow = TypeVar("RowsOfArrow", pa.Table, pa.RecordBatch)
 
@@ -107,6 +107,11 @@ class CommittedRows:
         found = self.lookup(target, ids, columns=["id", ADDRESS])
         return found[ADDRESS].combine_chunks().take(pc.index_in(ids, value_set=found["id"].combine_chunks()))
 
+    def pin_of_all(self, target: TypeTable) -> TablePin | None:
+        """The version whose rows are all that there is of a type; None where some of them do not count."""
+        self.looked_at.add(target.key)
+        return self.snapshot.entry(target).pin
+
     def _open(self, target: TypeTable) -> SnapshotHandle:
         self.looked_at.add(target.key)
         return self.tables.open_at(self.snapshot.entry(target).pin)
@@ -119,6 +124,9 @@ class _Remaining(CommittedRows):
         super().__init__(all_rows.snapshot, all_rows.tables, all_rows.warm)
         self.looked_at = all_rows.looked_at
         self._removed = removed
+
+    def pin_of_all(self, target: TypeTable) -> TablePin | None:
+        return None if target.key in self._removed else super().pin_of_all(target)
 
     def read(self, target: TypeTable, columns: Sequence[str]) -> pa.RecordBatchReader:
         if target.key not in self._removed:

@@ -28,6 +28,10 @@ class Deadline:
     attempts: int = 0
 
     def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """Let it count from now on."""
         self.ends = time.monotonic() + self.seconds
 
     @property

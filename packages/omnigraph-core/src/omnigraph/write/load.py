@@ -37,7 +37,7 @@ from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, Wr
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, TypedRows, read_records
-from omnigraph.write.stage import AttemptFiles, Incoming, StagedChanges, prepare_changes
+from omnigraph.write.stage import AttemptFiles, Incoming, Judging, StagedChanges, prepare_changes
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.edge_ids import merge_tuple
 
@@ -180,7 +180,7 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
         OutcomeUnknownError, StorageError: as ``publish``.
     """
     log = repository.known(request.branch)
-    repeated = find_load(repository, request)
+    repeated = find_load(repository, request.branch, request.load_id)
     if repeated is not None:
         return result_of(request, {}, repeated)
     snapshot = repository.snapshot(log)
@@ -205,12 +205,13 @@ def publish_rows(
     *,
     start: ManifestLog,
     staged_at: int,
+    judging: Judging | None = None,
 ) -> Published:
     """Judge rows, stage them and publish them as one commit.
 
     ``schema`` is the one that they were read by, ``files`` what was written on the way, ``start`` what is known of the
     branch, and ``staged_at`` a manifest version from before the first file was written and before a load of the same
-    name was looked for.
+    name was looked for. ``judging`` says how rows are judged, where that is not as usual.
 
     Raises:
         RepeatedLoadError: a load of the same name landed since then.
@@ -223,6 +224,7 @@ def publish_rows(
         properties={} if request.load_id is None else {LOAD_ID: request.load_id},
     )
     total = sum(each.rows.row_count for each in incoming)
+    deadline = Deadline(seconds=request.deadline_seconds)
     last: list[StagedChanges] = []
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
@@ -230,7 +232,10 @@ def publish_rows(
         if snapshot.schema.digest != schema.digest:
             raise schema_moved(log, staged_at, "Repeat the load: its records are read anew, by the new schema.")
         request.report("checking", total)
-        staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void)
+        staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void, judging=judging or Judging())
+        if not last:
+            # It bounds the effort against others, and judging millions of rows is none.
+            deadline.begin()
         last[:] = [staged]
         reach(failpoints.LOAD_STAGED)
         request.report("publishing", total)
@@ -252,7 +257,7 @@ def publish_rows(
             is_strict=request.mode is LoadMode.OVERWRITE,
             is_brief=total <= BRIEF_ROWS,
             start=start,
-            deadline=Deadline(seconds=request.deadline_seconds),
+            deadline=deadline,
             staged_at=staged_at,
             after=lambda published: last[0].keep_warm(repository, published.log.state),
         ),
@@ -260,12 +265,12 @@ def publish_rows(
     )
 
 
-def find_load(repository: Repository, request: LoadRequest) -> Commit | None:
+def find_load(repository: Repository, branch: str, load_id: str | None) -> Commit | None:
     """The commit of an earlier load of the same name, if there is one; a load that was merged counts."""
-    if request.load_id is None:
+    if load_id is None:
         return None
-    commits = repository.newest(request.branch).lineage().values()
-    return next((each for each in commits if each.properties.get(LOAD_ID) == request.load_id), None)
+    commits = repository.newest(branch).lineage().values()
+    return next((each for each in commits if each.properties.get(LOAD_ID) == load_id), None)
 
 
 def _refuse_repetition(log: ManifestLog, request: LoadRequest, *, since: int) -> None:

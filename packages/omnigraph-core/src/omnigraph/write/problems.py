@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from omnigraph.errors import ConstraintError, InvalidInputError, OmnigraphError
 
@@ -63,6 +64,11 @@ class Problem:
             facts["holders"] = list(self.holders)
         return facts | {"reason": str(self.reason)}
 
+    @classmethod
+    def from_dict(cls, facts: Mapping[str, Any]) -> Self:
+        """The problem whose ``to_dict`` this is."""
+        return cls(**{**facts, "holders": tuple(facts.get("holders", ()))})
+
 
 @dataclass(slots=True)
 class ProblemLog:
@@ -81,6 +87,10 @@ class ProblemLog:
         self.counts[problem.reason] += times
         if len(self.kept) < self.limit:
             self.kept.append(problem)
+
+    def copy(self) -> ProblemLog:
+        """The same, to be added to."""
+        return ProblemLog(again=self.again, limit=self.limit, kept=list(self.kept), counts=Counter(self.counts))
 
     @property
     def total(self) -> int:

@@ -32,6 +32,7 @@ from omnigraph.write.plan import TableEffect
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation import validate_changes
 from omnigraph.write.validation.edge_ids import keep_last, resolve_edge_ids
+from omnigraph.write.validation.sets import LIMITS, Limits
 
 MAX_LOCATED: Final = 10_000
 """More rows than these, whose places are not known, are merged by Lance."""
@@ -89,6 +90,19 @@ class Incoming:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """How the rows of a load are judged.
+
+    Attributes:
+        limits: from which size on a check goes another way, and who answers questions about many rows.
+        found: rules that are known to be broken, by whoever judged the values of all rows; None when nobody did.
+    """
+
+    limits: Limits = LIMITS
+    found: ProblemLog | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StagedChanges:
     """Staged writes, and what they rely on.
 
@@ -115,7 +129,13 @@ class StagedChanges:
 
 
 def prepare_changes(
-    repository: Repository, snapshot: Snapshot, incoming: tuple[Incoming, ...], files: AttemptFiles, *, is_void: bool
+    repository: Repository,
+    snapshot: Snapshot,
+    incoming: tuple[Incoming, ...],
+    files: AttemptFiles,
+    *,
+    is_void: bool,
+    judging: Judging,
 ) -> StagedChanges:
     """Judge rows of a load against a snapshot and stage them; ``is_void`` says that files written before may be gone.
 
@@ -125,8 +145,11 @@ def prepare_changes(
     """
     committed = CommittedRows(snapshot, repository.tables, repository.warm)
     judged = ChangeSet(changes=tuple(_change(each, committed) for each in incoming))
-    problems = ProblemLog()
-    validate_changes(judged, snapshot.schema, committed, problems)
+    problems = ProblemLog() if judging.found is None else judging.found.copy()
+    are_checked = judging.found is not None
+    validate_changes(
+        judged, snapshot.schema, committed, problems, values_are_checked=are_checked, limits=judging.limits
+    )
     problems.raise_violated()
     if is_void:
         files.forget()

@@ -20,7 +20,7 @@ from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, committed_rows
 from omnigraph.write.validation.edges import NodesAfter, ends_of, split_edges
-from omnigraph.write.validation.questions import frequent_hashes
+from omnigraph.write.validation.questions import described, frequent_hashes
 from omnigraph.write.validation.sets import Limits, Rows, chain, part_of, run
 from omnigraph.write.validation.violations import problem_at, quoted, report, room_in
 
@@ -117,6 +117,8 @@ def _count(new: Rows, kept: Rows, gone: Rows, bounds: Cardinality, sources: int,
     """
     if new.row_count + kept.row_count + gone.row_count <= limits.memory_rows:
         return _broken(_totals(new, kept, gone), bounds)
+    if limits.judge is not None and (sets := described(new, kept, gone)):
+        return limits.judge.outnumbered(sets[0], sets[1], sets[2], bounds.minimum, bounds.maximum).cast(COUNTS)
     if not gone.row_count and bounds.minimum <= 1:
         # Every source that is touched has an edge, so only a maximum can be broken; hashes tell cheaply that none is.
         every = chain([new, kept], ["src"])

@@ -19,6 +19,7 @@ from omnigraph.tables.interface import TableStorage
 from omnigraph.write.changeset import ChangeMode, TypeChange
 from omnigraph.write.committed import CommittedRows
 from omnigraph.write.validation.questions import Mask, superseded
+from omnigraph.write.validation.row_sets import RowSet, pinned_pieces, read_piece, written_pieces
 from omnigraph.write.validation.sets import BATCH_ROWS, Limits, Rows
 
 ROW = pa.field("row", pa.int64())
@@ -82,7 +83,14 @@ class ChangedRows:
             batches = _numbered(self.read(list(columns.values())), columns, schema)
             return batches if without is None else (_without(each, without) for each in batches)
 
-        return _in_memory_if_few(Rows(schema=schema, row_count=self.row_count, open=open_rows), self._limits)
+        def describe() -> RowSet:
+            pieces = written_pieces(self.change.rows.written)
+            return RowSet(schema=schema, columns=tuple(columns.items()), row_count=self.row_count, pieces=pieces)
+
+        lies_in_files = without is None and self.change.rows.table is None
+        origin = describe if lies_in_files else None
+        rows = Rows(schema=schema, row_count=self.row_count, open=open_rows, origin=origin)
+        return _in_memory_if_few(rows, self._limits)
 
     def read(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """All records with these columns as they are, in batches of even size: a question has its price per batch."""
@@ -149,7 +157,25 @@ def committed_rows(
     def open_rows() -> Iterator[pa.RecordBatch]:
         return _numbered(committed.read(target, list(dict.fromkeys(columns.values()))), columns, schema)
 
-    return Rows(schema=schema, row_count=committed.row_count(target), open=open_rows)
+    row_count = committed.row_count(target)
+
+    def describe() -> RowSet | None:
+        pin = committed.pin_of_all(target)
+        if pin is None:
+            return None
+        pieces = pinned_pieces(pin, committed.tables)
+        return RowSet(schema=schema, columns=tuple(columns.items()), row_count=row_count, pieces=pieces)
+
+    return Rows(schema=schema, row_count=row_count, open=open_rows, origin=describe)
+
+
+def read_row_set(rows: RowSet, numbers: Sequence[int], tables: TableStorage) -> Iterator[pa.RecordBatch]:
+    """The rows of some pieces of a set, as ``Rows.open`` would give them where the set comes from."""
+    columns = dict(rows.columns)
+    for number in numbers:
+        piece = rows.pieces[number]
+        batches = read_piece(piece, list(dict.fromkeys(columns.values())), tables)
+        yield from _numbered(batches, columns, rows.schema, first=piece.first)
 
 
 def table_rows(target: TypeTable, table: pa.Table, columns: Mapping[str, str]) -> Rows:
@@ -203,10 +229,15 @@ def _schema_of(target: TypeTable, columns: Mapping[str, str], *, is_numbered: bo
 
 
 def _numbered(
-    batches: Iterable[pa.RecordBatch], columns: Mapping[str, str], schema: pa.Schema, *, keep_nulls: bool = False
+    batches: Iterable[pa.RecordBatch],
+    columns: Mapping[str, str],
+    schema: pa.Schema,
+    *,
+    first: int = 0,
+    keep_nulls: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Batches with the columns that the schema names, and the number of each row if it names that."""
-    position = 0
+    position = first
     for batch in batches:
         arrays = [comparable(batch[column]) for column in columns.values()]
         if schema.names[0] == "row":

@@ -19,7 +19,8 @@ from omnigraph.write.committed import CommittedRows
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, committed_rows, records_at
 from omnigraph.write.validation.questions import ROW, absent, members, taken
-from omnigraph.write.validation.sets import Found, Limits, Rows, gather
+from omnigraph.write.validation.row_sets import Found
+from omnigraph.write.validation.sets import Limits, Rows, gather
 from omnigraph.write.validation.violations import quoted, report, report_endpoints, room_in
 
 ENDS: Final = ("src", "dst")

@@ -6,9 +6,10 @@
     held       rows that share their tuple with a committed one that is another row
     members    as taken, for every row
 
-Few rows are compared in memory (``codes``), many by DataFusion (``sets``); limits decide, answers are the same. Inputs
-have neutral columns: ``row`` (the number of a row), ``id``, ``key``, and ``k0``, ``k1``, … for the members of a tuple.
-None of these is null: a row that no question is about is left out before.
+Few rows are compared in memory (``codes``), many by DataFusion (``sets``) or by whoever the limits name as judge
+(``row_sets``); limits decide, answers are the same. Inputs have neutral columns: ``row`` (the number of a row), ``id``,
+``key``, and ``k0``, ``k1``, … for the members of a tuple. None of these is null: a row that no question is about is
+left out before.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.write.validation.codes import Codes, meetings, overtaken, repeats, tuple_codes
-from omnigraph.write.validation.sets import BATCH_ROWS, Found, Limits, Rows, chain, gather, part_of, plan_table, run
+from omnigraph.write.validation.row_sets import Found, RowSet
+from omnigraph.write.validation.sets import BATCH_ROWS, Limits, Rows, chain, gather, part_of, plan_table, run
 
 Mask = npt.NDArray[np.bool_]
 
@@ -34,6 +36,8 @@ HELD: Final = pa.schema({"row": pa.int64(), "holder": pa.string()})
 def absent(rows: Rows, known: Sequence[Rows], keep: int, limits: Limits) -> Found:
     """The rows (row, key) whose key is in none of the sets ``known`` (key)."""
     if not _are_few(limits, rows, *known):
+        if limits.judge is not None and (sets := described(rows, *known)):
+            return limits.judge.absent(sets[0], sets[1:], keep)
         return gather(_join("ANTI", rows, known, limits), ROW, keep)
     table = rows.read_all()
     missing = table.filter(pc.invert(pc.is_in(table["key"], value_set=_keys_of(known))))
@@ -42,6 +46,8 @@ def absent(rows: Rows, known: Sequence[Rows], keep: int, limits: Limits) -> Foun
 
 def taken(rows: Rows, known: Sequence[Rows], keep: int, limits: Limits) -> Found:
     """The rows (row, key) whose key is in one of the sets ``known`` (key)."""
+    if limits.judge is not None and not _are_few(limits, rows, *known) and (sets := described(rows, *known)):
+        return limits.judge.taken(sets[0], sets[1:], keep)
     return gather(_common(rows, known, limits), ROW, keep)
 
 
@@ -82,6 +88,9 @@ def held(rows: Rows, others: Rows, replaced: Rows | None, keep: int, limits: Lim
 
     Those of ``others`` that are ``replaced`` (key) get another row and do not count.
     """
+    is_many = replaced is None and not _are_few(limits, rows, others)
+    if limits.judge is not None and is_many and (sets := described(rows, others)):
+        return limits.judge.held(sets[0], sets[1], keep)
     return gather(meet(rows, others, limits, replaced=replaced), HELD, keep)
 
 
@@ -124,6 +133,8 @@ def repeated(rows: Rows, keep: int, limits: Limits) -> Found:
     names = _members_of(rows)
     if _are_few(limits, rows):
         return gather(_later_rows([rows.read_all()], rows.schema, names), REPEATED, keep)
+    if limits.judge is not None and (sets := described(rows)):
+        return limits.judge.repeated(sets[0], keep)
 
     def later() -> Iterator[pa.RecordBatch]:
         hashes = frequent_hashes(rows, names, 1, limits)
@@ -214,6 +225,12 @@ def _later_rows(tables: Iterable[pa.Table], schema: pa.Schema, names: Sequence[s
         is_first = np.ones(together.num_rows, bool)
         is_first[later] = False
         firsts = together.filter(pa.array(is_first)).combine_chunks()
+
+
+def described(*sides: Rows) -> tuple[RowSet, ...] | None:
+    """Where the rows of all sides lie; None where that cannot be said of one."""
+    found = [each.described() for each in sides]
+    return None if None in found else tuple(each for each in found if each is not None)
 
 
 def _members_of(rows: Rows) -> list[str]:

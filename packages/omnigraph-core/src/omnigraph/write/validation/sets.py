@@ -18,6 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from omnigraph.errors import ResourceLimitError
+from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
@@ -44,6 +45,7 @@ class Limits:
         build_bytes: the same in bytes of their columns.
         hash_rows: how many hashes are sorted at once.
         pool_bytes: what DataFusion may take for one question; aggregations beyond it go through files.
+        judge: who answers questions about more than ``memory_rows`` rows that lie in storage; None for this process.
     """
 
     lookup_keys: int = 10_000
@@ -52,6 +54,7 @@ class Limits:
     build_bytes: int = 128 * 1024 * 1024
     hash_rows: int = 8_000_000
     pool_bytes: int = 768 * 1024 * 1024
+    judge: BulkJudge | None = None
 
 
 LIMITS: Final = Limits()
@@ -65,12 +68,14 @@ class Rows:
         row_count: how many there are at most; where they have a column ``row``, its numbers are below this.
         open: a new stream over them, in the same order each time.
         table: all of them, when they are in memory.
+        origin: says where they lie, when that is storage and all of them count.
     """
 
     schema: pa.Schema
     row_count: int
     open: Callable[[], Iterator[pa.RecordBatch]]
     table: pa.Table | None = None
+    origin: Callable[[], RowSet | None] | None = None
 
     @classmethod
     def of(cls, table: pa.Table, *, row_count: int | None = None) -> Rows:
@@ -78,21 +83,15 @@ class Rows:
         count = table.num_rows if row_count is None else row_count
         return cls(schema=table.schema, row_count=count, open=lambda: iter(table.to_batches()), table=table)
 
+    def described(self) -> RowSet | None:
+        """Where they lie, for who reads them elsewhere; None where that cannot be said."""
+        if self.origin is not None:
+            return self.origin()
+        is_empty = self.table is not None and not self.table.num_rows
+        return RowSet(schema=self.schema, columns=(), row_count=0, pieces=()) if is_empty else None
+
     def read_all(self) -> pa.Table:
         return self.table if self.table is not None else pa.Table.from_batches(self.open(), schema=self.schema)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """What a question found.
-
-    Attributes:
-        count: how many rows.
-        first: those with the smallest numbers in the column ``row``, as many as were asked for, in that order.
-    """
-
-    count: int
-    first: pa.Table
 
 
 def gather(batches: Iterable[pa.RecordBatch], schema: pa.Schema, keep: int) -> Found:

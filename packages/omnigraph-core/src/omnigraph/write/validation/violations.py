@@ -15,7 +15,7 @@ from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.schema.ids import spell_value
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows
-from omnigraph.write.validation.sets import Found
+from omnigraph.write.validation.row_sets import Found
 
 MAX_SHOWN: Final = 200
 """Characters of a value in a message."""
