@@ -9,11 +9,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph_spark.loading import load
     from omnigraph_spark.session import session
 
-__all__ = ["session"]
+__all__ = ["load", "session"]
 
-_HOME = {"session": "omnigraph_spark.session"}
+_HOME = {"load": "omnigraph_spark.loading", "session": "omnigraph_spark.session"}
 
 
 def __getattr__(name: str) -> Any:
