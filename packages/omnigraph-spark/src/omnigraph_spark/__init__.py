@@ -9,11 +9,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph_spark.frames import edges, nodes, query, read
     from omnigraph_spark.session import session
 
-__all__ = ["session"]
+__all__ = ["edges", "nodes", "query", "read", "session"]
 
-_HOME = {"session": "omnigraph_spark.session"}
+_HOME = {
+    "edges": "omnigraph_spark.frames",
+    "nodes": "omnigraph_spark.frames",
+    "query": "omnigraph_spark.frames",
+    "read": "omnigraph_spark.frames",
+    "session": "omnigraph_spark.session",
+}
 
 
 def __getattr__(name: str) -> Any:

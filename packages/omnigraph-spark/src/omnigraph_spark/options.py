@@ -51,21 +51,38 @@ _ANY: Final[tuple[Verb, ...]] = ("read", "readStream", "write")
 _TYPES: Final = ("type", "nodeType", "edgeType")
 
 OPTIONS: Final[tuple[SparkOption, ...]] = (
-    SparkOption(name="uri", help="where the graph is: a directory or a URI such as s3://bucket/graph", verbs=_ANY, group="place"),
+    SparkOption(
+        name="uri", help="where the graph is: a directory or a URI such as s3://bucket/graph", verbs=_ANY, group="place"
+    ),
     SparkOption(name="path", help="the same; what load(...) is given", verbs=_ANY, group="place"),
     SparkOption(name="type", help="the node or edge type: Film, node:Film or edge:Film", verbs=_ANY, group="subject"),
     SparkOption(name="nodeType", help="the node type", verbs=_ANY, group="subject"),
     SparkOption(name="edgeType", help="the edge type", verbs=_ANY, group="subject"),
     SparkOption(name="query", help="a read instead of a type: its text, or the name of a .gq file", group="subject"),
     SparkOption(name="queryName", help="which query, when the text has several", needs=("query",)),
-    SparkOption(name="params", help="values for the query, a JSON object by name without $", kind="values", needs=("query",)),
+    SparkOption(
+        name="params", help="values for the query, a JSON object by name without $", kind="values", needs=("query",)
+    ),
     SparkOption(name="branch", help="the branch; main by default", verbs=_ANY, group="moment"),
     SparkOption(name="commit", help="the id of a commit, to read what was there after it", group="moment"),
     SparkOption(name="tag", help="the name of a tag, to read what it names", group="moment"),
-    SparkOption(name="columns", help="the columns to read: a, b or [\"a\", \"b\"]; all by default", kind="names", needs=_TYPES),
+    SparkOption(
+        name="columns", help='the columns to read: a, b or ["a", "b"]; all by default', kind="names", needs=_TYPES
+    ),
     SparkOption(name="partitions", help="at most so many partitions", kind="count", group="size", needs=_TYPES),
-    SparkOption(name="rowsPerPartition", help="small parts are read together up to so many rows; 250000 by default", kind="count", group="size", needs=_TYPES),
-    SparkOption(name="pushDown", help="whether filters are judged where the rows lie; false by default, see below", kind="flag", needs=_TYPES),
+    SparkOption(
+        name="rowsPerPartition",
+        help="small parts are read together up to so many rows; 250000 by default",
+        kind="count",
+        group="size",
+        needs=_TYPES,
+    ),
+    SparkOption(
+        name="pushDown",
+        help="whether filters are judged where the rows lie; false by default, see below",
+        kind="flag",
+        needs=_TYPES,
+    ),
 )
 """Every option, in the order of the docs. Streams and writes add theirs here and nowhere else."""
 
@@ -106,6 +123,15 @@ class SourceOptions:
                     name, f'The option "{name}" is for {" and ".join(verbs)}, not for {verb}.', "Leave it out."
                 )
 
+    def can_be(self, verb: Verb) -> bool:
+        """Whether all options are for this verb; Spark does not say which one it is about to ask for."""
+        return all(verb in _BY_NAME[name].verbs for name in self.values)
+
+    @property
+    def moment(self) -> dict[str, str]:
+        """Which state is meant: ``branch``, ``commit`` or ``tag``, or nothing."""
+        return {name: self.values[name] for name in ("branch", "commit", "tag") if name in self.values}
+
     @property
     def type_name(self) -> str | None:
         """The type that is asked for as the front door takes it: ``Film``, ``node:Film``; None for a query."""
@@ -134,7 +160,8 @@ def parse_options(given: Mapping[str, str]) -> SourceOptions:
     uri = values.pop("uri", None) or values.pop("path", None)
     if uri is None:
         raise InvalidInputError(
-            "Which graph is meant is not said.", help='Give it: .option("uri", "s3://bucket/graph"), or .load("graph.omni").'
+            "Which graph is meant is not said.",
+            help='Give it: .option("uri", "s3://bucket/graph"), or .load("graph.omni").',
         )
     return SourceOptions(uri=uri, values=values, storage=_named_by_backend(uri, storage))
 
@@ -149,7 +176,11 @@ def _check_together(values: Mapping[str, Any]) -> None:
             )
         if option.needs and not any(each in values for each in option.needs):
             others = " or ".join(f'"{each}"' for each in option.needs)
-            raise _wrong(option.name, f'The option "{option.name}" means nothing without {others}.', f"{option.name}: {option.help}.")
+            raise _wrong(
+                option.name,
+                f'The option "{option.name}" means nothing without {others}.',
+                f"{option.name}: {option.help}.",
+            )
 
 
 def _named_by_backend(uri: str, given: Mapping[str, str]) -> dict[str, str]:
@@ -236,7 +267,9 @@ def _unknown(name: str) -> InvalidInputError:
 
 
 def _malformed(option: SparkOption, text: str, expected: str) -> InvalidInputError:
-    return _wrong(option.name, f'The option "{option.name}" expects {expected}, got {text!r}.', f"{option.name}: {option.help}.")
+    return _wrong(
+        option.name, f'The option "{option.name}" expects {expected}, got {text!r}.', f"{option.name}: {option.help}."
+    )
 
 
 def _wrong(name: str, message: str, help: str) -> InvalidInputError:
