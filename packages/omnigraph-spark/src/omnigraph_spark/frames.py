@@ -111,7 +111,10 @@ def nodes(
         types: names of node types.
         type_column: the column that says which type a row is of.
         qualified: ids as ``Film:1``. Ids are unique within a type; one frame of several types may need more.
-        branch, commit, tag, options: as for ``read``.
+        branch: as for ``read``; so ``commit`` and ``tag``.
+        commit: instead of a branch.
+        tag: instead of a branch.
+        options: as for ``read``.
 
     Raises:
         NotFoundError: there is no such graph, type, branch, commit or tag.
@@ -134,7 +137,8 @@ def edges(
 ) -> DataFrame:
     """The edges of some types, by default of all, as GraphFrames takes them: with ``src`` and ``dst`` behind ``id``.
 
-    All else is as for ``nodes``. With ``qualified`` the ends are told as ``nodes`` tells ids: take both frames the same way.
+    All else is as for ``nodes``. With ``qualified`` the ends are told as ``nodes`` tells ids, so take both frames the
+    same way.
     """
     return _frames("edge", spark, uri, types, type_column, qualified, options, branch=branch, commit=commit, tag=tag)
 
