@@ -1,6 +1,7 @@
 """OmniGraph and Spark: bulk loads as one commit, graphs as DataFrames, changes as a stream.
 
-This module is the front door: what stands here is for everybody, and is loaded when it is first used.
+This module is the front door: what stands here is for everybody, and is loaded when it is first used. No module of the
+package is called as anything here: once imported, it would stand in its place.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph_spark.frames import edges, nodes, query, read
-    from omnigraph_spark.session import session
+    from omnigraph_spark.sessions import session
 
 __all__ = ["edges", "nodes", "query", "read", "session"]
 
@@ -19,7 +20,7 @@ _HOME = {
     "nodes": "omnigraph_spark.frames",
     "query": "omnigraph_spark.frames",
     "read": "omnigraph_spark.frames",
-    "session": "omnigraph_spark.session",
+    "session": "omnigraph_spark.sessions",
 }
 
 

@@ -18,7 +18,7 @@ from omnigraph.errors import InvalidInputError
 from omnigraph_spark.moments import choose_commit
 from omnigraph_spark.options import STORAGE_PREFIX
 from omnigraph_spark.query_text import query_text
-from omnigraph_spark.session import PUSH_DOWN
+from omnigraph_spark.sessions import PUSH_DOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -78,14 +78,16 @@ def query(
         InvalidInputError: a parameter is wrong, or the query changes the graph.
         NotFoundError: there is no such graph, branch, commit or tag.
     """
+    values = None if params is None else _json(params)
     with omnigraph.open(uri, mode="r", options=options) as graph:
         commit_id = choose_commit(graph, branch=branch, commit=commit, tag=tag)
+        # What is wrong with the query is told here in its own words, and not in those of Spark.
         graph.explain(source, name, params=params, snapshot=commit_id)
         reader = _reader(spark, graph.uri, commit_id, options).option("query", query_text(source))
     if name is not None:
         reader = reader.option("queryName", name)
-    if params is not None:
-        reader = reader.option("params", _json(params))
+    if values is not None:
+        reader = reader.option("params", values)
     return reader.load()
 
 
