@@ -189,7 +189,7 @@ def test_qualified_ends_of_edges_are_qualified_ids_of_nodes(spark: SparkSession,
 
 def test_types_that_cannot_stand_in_one_frame_are_told(spark: SparkSession, tmp_path: Path):
     graph = og.init(tmp_path / "g", schema="node A { x: I64? type: String? }\nnode B { x: String? }")
-    with pytest.raises(InvalidInputError, match='has a column .type.*type_column="label"'):
+    with pytest.raises(InvalidInputError, match=r'has a column .type.*type_column="label"'):
         omnigraph_spark.nodes(spark, graph.uri)
     with pytest.raises(InvalidInputError, match="x is int64 in node:A and string in node:B"):
         omnigraph_spark.nodes(spark, graph.uri, type_column="label")
@@ -211,5 +211,5 @@ def test_what_is_wrong_is_told_by_the_helper_as_by_the_front_door(spark: SparkSe
 
 
 def test_what_is_wrong_with_the_format_is_told_by_spark_in_our_words(spark: SparkSession, graph: og.Graph):
-    with pytest.raises(AnalysisException, match='no option "typ".*Did you mean "type"'):
+    with pytest.raises(AnalysisException, match=r'no option "typ".*Did you mean "type"'):
         load(spark, graph, typ="Thing")

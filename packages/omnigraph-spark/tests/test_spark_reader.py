@@ -184,7 +184,7 @@ def test_a_schema_of_the_users_chooses_columns(graph: og.Graph):
 
 def test_a_schema_that_is_not_of_the_type_is_told_with_the_right_one(graph: og.Graph):
     made = source(graph, type="Film")
-    with pytest.raises(InvalidInputError, match="no column 'yaer'.*code string, score double, year bigint"):
+    with pytest.raises(InvalidInputError, match=r"no column 'yaer'.*code string, score double, year bigint"):
         made.reader(StructType([StructField("yaer", LongType())]))
     with pytest.raises(InvalidInputError, match="'year' is bigint and not string"):
         made.reader(StructType([StructField("year", StringType())]))

@@ -52,7 +52,7 @@ def test_an_error_of_a_task_or_planner_shows_no_secret(
 ):
     options = {f"storage.{name}": value for name, value in server.options().items()}
     wrong = {**options, "storage.secret_access_key": "hush-hush-hush", "storage.session_token": "hush-again"}
-    with pytest.raises(Exception, match="Film|s3") as caught:
+    with pytest.raises(Exception, match=r"Film|s3") as caught:
         spark.read.format("omnigraph").options(uri=f"{uri}-gone", type="Film", **wrong).load().collect()
     printed = capfd.readouterr()
     assert "hush" not in str(caught.value) + printed.out + printed.err

@@ -289,9 +289,9 @@ def test_what_there_is_not_is_told_with_what_there_is(held: Graph):
     scan = held.scan("Thing", ["id"])
     with pytest.raises(InvalidInputError, match=r"no part 7 .* scan\.parts"):
         scan.read([7])
-    with pytest.raises(InvalidInputError, match="no column 'nn'.*id, b, d"):
+    with pytest.raises(InvalidInputError, match=r"no column 'nn'.*id, b, d"):
         scan.takes(("nn", "=", 1))
-    with pytest.raises(InvalidInputError, match="no operator '=='.*starts with"):
+    with pytest.raises(InvalidInputError, match=r"no operator '=='.*starts with"):
         scan.read(where=[("n", "==", 1)])
     with pytest.raises(InvalidInputError, match=r"No column was asked for\. The columns of Thing are: id"):
         held.scan("Thing", [])

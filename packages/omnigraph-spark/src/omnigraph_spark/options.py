@@ -79,7 +79,7 @@ OPTIONS: Final[tuple[SparkOption, ...]] = (
     ),
     SparkOption(
         name="pushDown",
-        help="whether filters are judged where the rows lie; false by default, see below",
+        help="whether filters are judged where the rows lie; false by default",
         kind="flag",
         needs=_TYPES,
     ),
