@@ -13,6 +13,8 @@
 ```jsonl title="path"     a file for the commands of the page
 ```python title="path"    a file of the example backend, word for word; those below smallest/ are run by pytest
 ```sh, text, toml, json, ebnf   for reading
+
+A page whose Python imports omnigraph_spark is run where Spark is installed, which is `tox run -e spark`.
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ from omnigraph.embedding import EmbedderProvider
 from omnigraph.errors import CompileError, ErrorKind, MergeConflictKind, OmnigraphError, StorageCondition
 from omnigraph.graph import Branches, Changes, Commits, Graph, Recoveries, Tags
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
+from omnigraph.lang.types import Scalar
 from omnigraph.plan import RULES
 from omnigraph.plugins import hookspecs, open_adapter
 from omnigraph.query import compile_queries
@@ -70,6 +73,7 @@ from omnigraph.testing.storage_contract import clauses
 from omnigraph.write.records.reasons import MEANINGS
 from omnigraph_cli.exit_codes import CODE_OF_KIND
 from omnigraph_cli.main import cli
+from omnigraph_spark.options import OPTIONS as SPARK_OPTIONS
 from omnigraph_storage_s3.plugin import S3_OPTIONS
 
 ROOT = Path(__file__).parents[2]
@@ -233,8 +237,15 @@ def run_pycon(block: Block, namespace: dict[str, Any]) -> None:
     namespace.update(test.globs)
 
 
+def page_to_run(page: Path) -> Any:
+    """A page as a parameter, skipped where it needs Spark and there is none."""
+    is_spark = any(block.is_run and "import omnigraph_spark" in block.text for block in split_page(page)[1])
+    missing = pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="Spark is not installed")
+    return pytest.param(page, id=page.name, marks=[missing] if is_spark else [])
+
+
 @pytest.mark.parametrize(
-    "page", [page for page in PAGES if any(block.is_run for block in split_page(page)[1])], ids=lambda page: page.name
+    "page", [page_to_run(page) for page in PAGES if any(block.is_run for block in split_page(page)[1])]
 )
 def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(tmp_path)
@@ -522,6 +533,19 @@ def test_every_option_of_s3_is_listed_with_its_variables():
         quoted(row[0])[0]: tuple(quoted(row[1])) for row in rows(sections(DOCS / "how-to" / "use-s3.md", 2)["Options"])
     }
     assert listed == {option.name: option.environment for option in S3_OPTIONS}
+
+
+def test_every_option_of_spark_is_listed_with_its_meaning():
+    body = "".join(sections(DOCS / "reference" / "spark-options.md", 2).values())
+    listed = {quoted(row[0])[0]: row[1] for row in rows(body.partition("| in the graph |")[0])}
+    assert listed == {option.name: option.help for option in SPARK_OPTIONS}
+
+
+def test_the_page_of_spark_options_lists_the_scalars_of_the_language():
+    listed = {
+        word for row in rows(sections(DOCS / "reference" / "spark-options.md", 2)["Types"]) for word in quoted(row[0])
+    }
+    assert {word.partition("(")[0] for word in listed} == {*map(str, Scalar), "enum", "[T]"}
 
 
 def test_the_how_to_lists_the_methods_and_capabilities_that_there_are():

@@ -35,7 +35,7 @@ VIOLATIONS = {
 def sources(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of every package's sources in one folder."""
     copy = tmp_path_factory.mktemp("sources")
-    for package in ROOT.glob("packages/*/src/*"):
+    for package in ROOT.glob("packages/*/src/*/"):
         shutil.copytree(package, copy / package.name, ignore=shutil.ignore_patterns("__pycache__"))
     return copy
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.feed_pages import ChangeBlock, ChangeCause, CommitPage, FeedPage
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
+    from omnigraph.engine.type_scan import TypeScan
     from omnigraph.graph import Graph, discard_sidecar, init, open
     from omnigraph.history.branches import Branch
     from omnigraph.history.commits import Commit
@@ -68,6 +69,7 @@ __all__ = [
     "RowSet",
     "Snapshot",
     "Tag",
+    "TypeScan",
     "__version__",
     "aio",
     "discard_sidecar",
@@ -109,6 +111,7 @@ _HOME = {
     "RowSet": ("omnigraph.write.validation.row_sets", "RowSet"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
     "Tag": ("omnigraph.history.tags", "Tag"),
+    "TypeScan": ("omnigraph.engine.type_scan", "TypeScan"),
     "discard_sidecar": ("omnigraph.graph", "discard_sidecar"),
     "explain": ("omnigraph.plan.compiler", "explain_query"),
     "init": ("omnigraph.graph", "init"),

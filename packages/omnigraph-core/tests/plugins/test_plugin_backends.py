@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import secrets
 import sys
 import types
@@ -22,7 +23,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.plugins import Candidate, LoadedPlugins, find_backend, hookimpl, load_plugins, open_adapter
-from omnigraph.storage import ObjectKey, StorageBackend, StorageUri, parse_uri
+from omnigraph.storage import ObjectKey, StorageBackend, StorageOption, StorageUri, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 
 MEMORY = "omnigraph.storage.memory:MemoryAdapter"
@@ -66,12 +67,22 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> type[Watched]:
 
 
 def plugin(
-    name: str, *schemes: str, adapter: str = MEMORY, distribution: str | None = None, error: Exception | None = None
+    name: str,
+    *schemes: str,
+    adapter: str = MEMORY,
+    distribution: str | None = None,
+    error: Exception | None = None,
+    options: tuple[StorageOption, ...] = (),
 ) -> Candidate:
     @hookimpl
     def omnigraph_storage_backends() -> Iterator[StorageBackend]:
         yield StorageBackend(
-            name=name, schemes=schemes or (name,), adapter=adapter, lance_scheme="memory", spi_version=1
+            name=name,
+            schemes=schemes or (name,),
+            adapter=adapter,
+            lance_scheme="memory",
+            spi_version=1,
+            options=options,
         )
 
     home = types.ModuleType(f"acme_{name}")
@@ -128,6 +139,21 @@ def test_without_given_plugins_those_that_are_installed_are_used() -> None:
 def test_options_reach_the_backend_and_wrong_ones_are_refused() -> None:
     with pytest.raises(InvalidInputError, match='no storage option "region"'):
         open_adapter("memory://scratch", options={"region": "eu"}, plugins=plugins())
+
+
+def test_an_adapter_tells_what_it_was_given_from_what_the_environment_gave(monkeypatch: pytest.MonkeyPatch) -> None:
+    options = (
+        StorageOption(name="region", help="where", environment=("ACME_REGION",)),
+        StorageOption(name="token", help="who", environment=("ACME_TOKEN",), is_secret=True),
+    )
+    monkeypatch.setenv("ACME_TOKEN", "hush")
+    adapter = open_adapter(
+        somewhere("acme"), options={"region": "eu"}, plugins=plugins(plugin("acme", options=options))
+    )
+    for each in (adapter, pickle.loads(pickle.dumps(adapter))):
+        assert dict(each.options) == {"region": "eu", "token": "hush"}
+        assert dict(each.explicit_options) == {"region": "eu"}
+        assert "eu" not in repr(each.explicit_options)
 
 
 def test_a_malformed_uri_is_refused_before_any_plugin_is_asked() -> None:

@@ -1,6 +1,7 @@
 """OmniGraph and Spark: bulk loads as one commit, graphs as DataFrames, changes as a stream.
 
-This module is the front door: what stands here is for everybody, and is loaded when it is first used.
+This module is the front door: what stands here is for everybody, and is loaded when it is first used. No module of the
+package is called as anything here: once imported, it would stand in its place.
 """
 
 from __future__ import annotations
@@ -9,12 +10,20 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph_spark.frames import edges, nodes, query, read
     from omnigraph_spark.loading import load
-    from omnigraph_spark.session import session
+    from omnigraph_spark.sessions import session
 
-__all__ = ["load", "session"]
+__all__ = ["edges", "load", "nodes", "query", "read", "session"]
 
-_HOME = {"load": "omnigraph_spark.loading", "session": "omnigraph_spark.session"}
+_HOME = {
+    "edges": "omnigraph_spark.frames",
+    "load": "omnigraph_spark.loading",
+    "nodes": "omnigraph_spark.frames",
+    "query": "omnigraph_spark.frames",
+    "read": "omnigraph_spark.frames",
+    "session": "omnigraph_spark.sessions",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.reader import QuerySource
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats
+    from omnigraph.engine.type_scan import TypeScan
     from omnigraph.graph import Graph
     from omnigraph.history.commits import Commit
     from omnigraph.history.recoveries import Recovery
@@ -258,6 +259,17 @@ class AsyncGraph:
     ) -> Result:
         """As ``Graph.table``."""
         return await self._ask(lambda g: g.table(type_name, columns, branch=branch, snapshot=snapshot))
+
+    async def scan(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        branch: str = "main",
+        snapshot: SnapshotLike | None = None,
+    ) -> TypeScan:
+        """As ``Graph.scan``."""
+        return await self._ask(lambda g: g.scan(type_name, columns, branch=branch, snapshot=snapshot))
 
     async def export(
         self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None

@@ -17,8 +17,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+import pyarrow as pa
+
 from omnigraph.engine.estimates import estimate_rows
 from omnigraph.engine.execution import Execution, Measures
+from omnigraph.engine.project import result_schema
+from omnigraph.engine.timestamps import timestamp_schema
 from omnigraph.engine.traversal import foresee_traversal, probed_columns
 from omnigraph.history.declared_indexes import declared_indexes
 from omnigraph.plan.explain import explain, explain_operator
@@ -84,6 +88,7 @@ class Explanation:
     Attributes:
         steps: the operators from the result down, as the plan prints them.
         snapshot: the id of the commit, when it was asked for by name.
+        schema: of the result, as its ``to_arrow`` gives it.
         indexes: those on what the conditions, rankings and traversals of the query use.
         missing_indexes: of these, the ones that the schema declares and that are not built yet.
         row_count: of the result, when it was run.
@@ -94,6 +99,7 @@ class Explanation:
     branch: str
     commit_id: str
     steps: tuple[Step, ...]
+    schema: pa.Schema = field(repr=False)
     indexes: tuple[tuple[str, IndexCoverage], ...]
     missing_indexes: tuple[tuple[str, IndexSpec], ...] = ()
     snapshot: str | None = None
@@ -160,6 +166,7 @@ def make_explanation(
         branch=snapshot.branch.name,
         commit_id=snapshot.commit.id,
         steps=tuple(_steps(plan.root, 0, execution, catalog)),
+        schema=timestamp_schema(result_schema(plan.root)),
         indexes=indexes,
         missing_indexes=missing,
         snapshot=snapshot.commit.id if is_named else None,

@@ -30,20 +30,24 @@ def project(op: Project, frame: Frame, execution: Execution) -> pa.Table:
         ResourceLimitError: it takes more memory than the query may use.
         DeadlineError: the time was over.
     """
-    kinds = [arrow_type(each.type) for each in op.columns]
-    schema = pa.schema([pa.field(each.name, kind) for each, kind in zip(op.columns, kinds, strict=True)])
+    schema = result_schema(op)
     batches: list[pa.RecordBatch] = []
     size = 0
     for start in range(0, frame.row_count, BATCH_ROWS):
         part = _part(frame, start)
         columns = []
-        for each, kind in zip(op.columns, kinds, strict=True):
+        for each, kind in zip(op.columns, schema.types, strict=True):
             found = value_column(each.expression, part, execution)
             columns.append(found if found.type == kind else found.cast(kind))
             size += columns[-1].nbytes
             execution.spending.check_bytes("Project", size)
         batches.append(pa.RecordBatch.from_arrays(columns, schema=schema))
     return pa.Table.from_batches(batches, schema=schema)
+
+
+def result_schema(op: Project) -> pa.Schema:
+    """The columns of a result, which are known before it is."""
+    return pa.schema([pa.field(each.name, arrow_type(each.type)) for each in op.columns])
 
 
 def value_column(value: Value | Expression, frame: Frame, execution: Execution) -> pa.Array:

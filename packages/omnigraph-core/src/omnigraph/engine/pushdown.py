@@ -48,6 +48,10 @@ _INTEGERS: Final = {Scalar.I32: (pa.int32(), 31), Scalar.I64: (pa.int64(), 63)}
 MAX_PUSHED: Final = 64
 """Beyond so many conditions the engine judges; storage would take longer to read them than to apply them."""
 
+MAX_MEMBERS: Final = 1_000
+"""A list of values that is longer is not pushed, for the same reason."""
+
+_CARRIED: Final = frozenset({Scalar.STRING, Scalar.BOOL, Scalar.I32, Scalar.I64, Scalar.F32, Scalar.F64, Scalar.DATE})
 _GIVEN: Final = (Constant, ParameterRef, CurrentTime)
 _LAST_BEFORE_SURROGATES, _FIRST_AFTER, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 
@@ -136,6 +140,23 @@ def encode(column: str, of: ValueType, operator: Operator, value: object) -> pc.
     compare = _COMPARE.get(operator)
     literal = lossless(value, of)
     return None if compare is None or literal is None else compare(field, literal)
+
+
+def encode_membership(column: str, of: ValueType, values: Sequence[object]) -> pc.Expression | None:
+    """The filter ``column is one of values``; None when storage cannot judge it exactly, of floats never."""
+    if of.is_list or of.scalar.is_float or not 0 < len(values) <= MAX_MEMBERS:
+        return None
+    literals = [each for each in (lossless(value, of) for value in values) if each is not None]
+    if len(literals) < len(values):
+        return None
+    return pc.field(column).isin(pa.array([each.as_py() for each in literals], literals[0].type))
+
+
+def encode_null_test(column: str, of: ValueType, *, is_null: bool) -> pc.Expression | None:
+    """The filter ``column is null``, or ``is not null``; None when storage cannot judge it."""
+    if of.is_list or of.scalar not in _CARRIED:
+        return None
+    return pc.field(column).is_null() if is_null else pc.field(column).is_valid()
 
 
 def lossless(value: object, column: ValueType) -> pa.Scalar | None:

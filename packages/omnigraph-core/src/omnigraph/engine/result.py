@@ -20,6 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from omnigraph.engine.cells import cells
+from omnigraph.engine.timestamps import with_timestamps
 from omnigraph.errors import InvalidInputError
 
 SHOWN_ROWS: Final = 20
@@ -27,7 +28,6 @@ SHOWN_CHARACTERS: Final = 200
 """What a notebook shows of a result: this many rows, and this much of a cell."""
 
 _CHUNK_ROWS: Final = 8_192
-_TIMESTAMP: Final = pa.timestamp("ms", tz="UTC")
 
 
 class Result:
@@ -110,7 +110,7 @@ class Result:
 
     def to_arrow(self) -> pa.Table:
         """The rows as they were read: dates are dates, and a Blob is bytes. Shared, not copied."""
-        return _with_timestamps(self._table)
+        return with_timestamps(self._table)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """The Arrow PyCapsule protocol, by which other tools take a result without a copy."""
@@ -171,38 +171,6 @@ class Result:
 
     def _size(self) -> str:
         return f"{len(self):,} row{'' if len(self) == 1 else 's'}"
-
-
-def _with_timestamps(table: pa.Table) -> pa.Table:
-    """Points in time as timestamps in UTC, without a copy.
-
-    Stored they are date64, which other tools take for days: pandas would cut off the time.
-    """
-    for index, field in enumerate(table.schema):
-        column = table.column(index)
-        if pa.types.is_date64(field.type):
-            chunks = [_as_timestamps(chunk) for chunk in column.chunks]
-            kind = _TIMESTAMP
-        elif pa.types.is_list(field.type) and pa.types.is_date64(field.type.value_type):
-            kind = pa.list_(field.type.value_field.with_type(_TIMESTAMP))
-            chunks = [_list_of_timestamps(chunk, kind) for chunk in column.chunks]
-        else:
-            continue
-        table = table.set_column(index, field.with_type(kind), pa.chunked_array(chunks, kind))
-    return table
-
-
-def _as_timestamps(moments: pa.Array) -> pa.Array:
-    return moments.view(pa.int64()).view(_TIMESTAMP)
-
-
-def _list_of_timestamps(lists: pa.Array, kind: pa.DataType) -> pa.Array:
-    # By buffers: a null list stays null, and a slice a slice.
-    valid, offsets = lists.buffers()[:2]
-    items = _as_timestamps(lists.values)
-    return pa.ListArray.from_buffers(
-        kind, len(lists), [valid, offsets], lists.null_count, lists.offset, children=[items]
-    )
 
 
 def _rebuild(table: pa.Table, branch: str, commit_id: str, snapshot: str | None, query_name: str | None) -> Result:

@@ -15,6 +15,7 @@ from omnigraph.engine.reader import QuerySource, Reader
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import run_plan
 from omnigraph.engine.type_names import check_columns, find_type
+from omnigraph.engine.type_scan import TypeScan, make_scan
 from omnigraph.graph.changes import Changes
 from omnigraph.history.commit_listing import Commits
 from omnigraph.history.lifetime import Lifetime
@@ -136,6 +137,24 @@ class ReadVerbs:
             rows = tables.read(tables.open_at(seen.entry(target).pin), columns=columns)
             named = None if snapshot is None else seen.commit.id
             return Result(rows, branch=seen.branch.name, commit_id=seen.commit.id, snapshot=named)
+
+    def scan(
+        self,
+        type_name: str,
+        columns: Sequence[str] | None = None,
+        *,
+        branch: str = "main",
+        snapshot: SnapshotLike | None = None,
+    ) -> TypeScan:
+        """All rows of one type, to be read part by part and by other processes; no row is read now.
+
+        Raises:
+            NotFoundError: there is no such type, branch, commit or version.
+            InvalidInputError: the type has no such column.
+        """
+        with self._lifetime:
+            seen = self._repository.snapshot_of(branch, snapshot)
+            return make_scan(self._repository, seen, find_type(seen.schema.tables, type_name), columns)
 
     def export(
         self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None

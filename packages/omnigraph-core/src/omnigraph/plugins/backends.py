@@ -17,6 +17,7 @@ from omnigraph.errors import (
 )
 from omnigraph.plugins.manager import LoadedPlugins, PluginInfo, PluginStatus, installed_plugins
 from omnigraph.storage import StorageAdapter, StorageBackend, StorageUri, parse_uri, verify_honesty
+from omnigraph.storage.options import GivenOptions
 
 _PACKAGE_OF_SCHEME = {"file": "local"}
 
@@ -67,6 +68,7 @@ def open_adapter(
                 adapter.close()
             raise
     adapter.is_read_only = mode == "r"
+    adapter.explicit_options = GivenOptions(options or {})
     return adapter
 
 

@@ -60,12 +60,22 @@ class StorageAdapter(ABC):
 
     is_read_only: bool = False
 
+    explicit_options: Mapping[str, Any] = GivenOptions({})
+    """Of the options, those that an argument gave and not the environment: what other processes may be handed."""
+
     def __init__(self, root: StorageUri, options: Mapping[str, Any] | None = None) -> None:
         self.root = root
         self.options: Mapping[str, Any] = GivenOptions(options or {})
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.root, dict(self.options)), {"is_read_only": self.is_read_only}
+        return (
+            type(self),
+            (self.root, dict(self.options)),
+            {
+                "is_read_only": self.is_read_only,
+                "explicit_options": GivenOptions(self.explicit_options),
+            },
+        )
 
     def __repr__(self) -> str:
         # Options may hold secrets, so they stay out.

@@ -39,7 +39,9 @@ from omnigraph.write.validation.values import check_values
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BulkTicket:
-    """Leave to write rows for one load. It pickles, with the options that reach the store; mind who reads it.
+    """Leave to write rows for one load. It pickles, with the options that the graph was opened with; mind who reads it.
+
+    What the environment gave when the graph was opened, the environment of the process that writes has to give.
 
     Attributes:
         load_id: names the load; in the receipts, and later in the commit.
@@ -209,7 +211,7 @@ def make_ticket(repository: Repository, types: Sequence[TypeTable], *, branch: s
     forks = Forks(repository)
     return BulkTicket(
         uri=str(repository.adapter.root),
-        options=dict(repository.adapter.options),
+        options=dict(repository.adapter.explicit_options),
         load_id=load_id or new_ulid(),
         landed=landed,
         branch=branch,

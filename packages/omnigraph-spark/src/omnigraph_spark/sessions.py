@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -58,7 +59,10 @@ def session(
     builder = spark_class.builder.appName(name).master(master)
     for key, value in settings.items():
         builder = builder.config(key, value)
-    return builder.getOrCreate()
+    with warnings.catch_warnings():
+        # Where a graph was used before, Lance warns of the fork by which Java is started, which is Java at once.
+        warnings.filterwarnings("ignore", "lance is not fork-safe")
+        return builder.getOrCreate()
 
 
 def import_spark() -> type[SparkSession]:
