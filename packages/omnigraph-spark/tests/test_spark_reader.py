@@ -84,6 +84,7 @@ def test_small_parts_are_read_together_and_a_large_one_alone(rows: Any, most: in
         ([(0, 5)], 4, [(0,)]),
         ([(0, 5), (1, 1), (2, 1), (3, 3)], 2, [(0,), (1, 2, 3)]),
         ([(0, 1), (1, 1), (2, 1)], 1, [(0, 1, 2)]),
+        ([(0, 1), (1, 1), (2, 5)], 2, [(2,), (0, 1)]),
     ],
 )
 def test_so_many_partitions_as_are_wanted_have_about_as_many_rows(rows: Any, most: int, groups: Any):

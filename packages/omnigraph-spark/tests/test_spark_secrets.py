@@ -70,7 +70,9 @@ def test_what_the_environment_gave_is_not_carried_along(server: S3Server, uri: s
     reader = source.reader(source.schema())
     asked = OmnigraphSource({"uri": uri, "query": CODES})
     asked.schema()
-    for each in (source, reader, asked):
+    with og.open(uri) as graph:
+        ticket = graph.bulk()
+    for each in (source, reader, asked, ticket):
         assert server.secret_access_key.encode() not in pickle.dumps(each)
     # The environment of whoever reads gives them anew.
     found = [batch for each in reader.partitions() for batch in pickle.loads(pickle.dumps(reader)).read(each)]
