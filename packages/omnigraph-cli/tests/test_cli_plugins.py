@@ -37,6 +37,7 @@ def test_the_built_in_backend_is_listed_with_all_its_facts() -> None:
             }
         ],
         "embedders": ["openai-compatible", "openai", "gemini", "mock"],
+        "verbs": [],
     }
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from omnigraph_cli.session import Session
+
 PATIENCE_SECONDS = 60
 SECRET = "open-sesame-42"
 TERMINAL = {"TERM": "xterm-256color"}
@@ -232,3 +234,11 @@ def test_a_secret_is_hidden_where_it_is_percent_encoded(omnigraph: Any, install_
     result = omnigraph("storage", "check", "vault://x", "--debug", VAULT_TOKEN="open/sesame+4")
     assert "GET /?token=[hidden]" in result.stderr
     assert "open%2Fsesame%2B4" not in result.stdout + result.stderr
+
+
+def test_secrets_of_several_places_are_hidden_and_each_place_stays_readable() -> None:
+    session = Session()
+    session.hide(["first-secret"], keep="s3://first-secret-bucket/graph")
+    session.hide(["other-secret"], keep="s3://lake/out")
+    told = "first-secret other-secret s3://first-secret-bucket/graph s3://lake/out"
+    assert session.clean(told) == "[hidden] [hidden] s3://first-secret-bucket/graph s3://lake/out"

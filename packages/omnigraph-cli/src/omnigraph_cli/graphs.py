@@ -114,7 +114,7 @@ def _secret_values(backend: StorageBackend, given: Mapping[str, str]) -> Iterato
 # ── words of the command line ────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _key_values(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
+def key_values(ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> dict[str, str]:
     """The words as a mapping. A malformed one is not repeated in the error: it may be a secret."""
     options: dict[str, str] = {}
     for word in words:
@@ -134,7 +134,7 @@ def storage_options(command: Decorated) -> Decorated:
         "options",
         metavar="KEY=VALUE",
         multiple=True,
-        callback=_key_values,
+        callback=key_values,
         help="A storage option, see `omnigraph plugins`. Repeatable. Other users of this machine may see the command "
         "line: give secrets by environment variable.",
     )(command)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import importlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import click
@@ -47,9 +47,14 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click, with the nearest verb when there is none of that name."""
-        verbs = self.list_commands(ctx)
-        if args[0] not in verbs and not ctx.resilient_parsing:
-            near = difflib.get_close_matches(args[0], verbs, n=1)
-            guess = f'Did you mean "{near[0]}"?' if near else f"There are: {', '.join(verbs)}."
-            raise click.UsageError(f'There is no command "{args[0]}". {guess}', ctx)
+        # A verb that is there is not looked for among all: others may have to be searched for.
+        if args[0] not in self.verbs and not ctx.resilient_parsing:
+            verbs = self.list_commands(ctx)
+            if args[0] not in verbs:
+                raise click.UsageError(f'There is no command "{args[0]}". {self.next_move(args[0], verbs)}', ctx)
         return super().resolve_command(ctx, args)
+
+    def next_move(self, word: str, verbs: Sequence[str]) -> str:
+        """What to do about a word that is no verb."""
+        near = difflib.get_close_matches(word, verbs, n=1)
+        return f'Did you mean "{near[0]}"?' if near else f"There are: {', '.join(verbs)}."

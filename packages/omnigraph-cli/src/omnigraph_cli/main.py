@@ -18,10 +18,10 @@ from typing import Any, NoReturn
 
 import click
 
-from omnigraph.errors import OmnigraphError
+from omnigraph.errors import OmnigraphError, PluginError
 from omnigraph_cli.exit_codes import CODE_OF_KIND, INTERRUPTED, TERMINATED, ExitCode
-from omnigraph_cli.lazy_group import LazyGroup
 from omnigraph_cli.output.results import ErrorResult, VersionResult
+from omnigraph_cli.plugin_group import PluginGroup
 from omnigraph_cli.session import OutputError, Session, global_options, json_option
 
 PROGRAM = "omnigraph"
@@ -55,7 +55,7 @@ class Terminated(KeyboardInterrupt):
     """SIGTERM came: what is ready for an interrupt is ready for this."""
 
 
-class Program(LazyGroup):
+class Program(PluginGroup):
     """The root of all verbs; ``main`` ends the process with an ``ExitCode``."""
 
     def main(
@@ -182,6 +182,8 @@ def _invoke(program: Program, words: list[str], name: str, session: Session, ext
         session.as_json = session.as_json or "--json" in words
         return _fail(session, ErrorResult.of_usage(error), error)
     except OmnigraphError as error:
+        # A verb that cannot be had has not read its words either.
+        session.as_json = session.as_json or (isinstance(error, PluginError) and "--json" in words)
         return _fail(session, ErrorResult.of(error, session.clean, is_traced=session.debug), error)
     # Not ours and not foreseen: the person still gets a sentence, and the traceback is one flag away.
     except Exception as error:  # noqa: BLE001

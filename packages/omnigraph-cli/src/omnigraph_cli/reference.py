@@ -2,7 +2,8 @@
 
     python -m omnigraph_cli.reference > docs/reference/cli.md
 
-A test compares the page with what this prints, so the two cannot drift apart.
+A test compares the page with what this prints, so the two cannot drift apart. Verbs of plugins are on it if they are
+installed; the page of the repository has those of omnigraph-spark.
 """
 
 from __future__ import annotations

@@ -44,6 +44,8 @@ class Session:
         self.debug = False
         self.as_json = False
         self._is_streaming = False
+        self._patterns: dict[str, str] = {}
+        self._kept: set[str] = set()
         self._hidden: re.Pattern[str] | None = None
 
     # ── secrets ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -51,18 +53,24 @@ class Session:
     def hide(self, values: Iterable[str], *, keep: str) -> None:
         """Never print these values from now on, as they are or percent-encoded, except inside ``keep``.
 
+        A verb that is about several places says so for each of them.
+
         Values below ``SHORTEST_HIDDEN`` characters are left alone, those below ``SHORTEST_HIDDEN_ANYWHERE`` are hidden
         where they stand as whole words.
         """
         forms = {form for value in values for form in (value, value.strip(), quote(value, safe=""))}
-        patterns = {form: _pattern(form) for form in forms if len(form) >= SHORTEST_HIDDEN}
-        patterns[keep] = f"(?P<kept>{re.escape(keep)})"
+        self._patterns |= {form: _pattern(form) for form in forms if len(form) >= SHORTEST_HIDDEN}
+        self._kept.add(keep)
+        self._patterns |= {each: re.escape(each) for each in self._kept}
         # Longest first: a value may contain another one.
-        self._hidden = re.compile("|".join(patterns[form] for form in sorted(patterns, key=len, reverse=True)))
+        longest_first = sorted(self._patterns, key=len, reverse=True)
+        self._hidden = re.compile("|".join(self._patterns[form] for form in longest_first))
 
     def clean(self, text: str) -> str:
         """The text without the hidden values."""
-        return self._hidden.sub(lambda found: found["kept"] or "[hidden]", text) if self._hidden else text
+        if self._hidden is None:
+            return text
+        return self._hidden.sub(lambda found: found[0] if found[0] in self._kept else "[hidden]", text)
 
     # ── results ──────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -40,6 +40,7 @@ from omnigraph.errors import (
     OmnigraphError,
     OutcomeUnknownError,
     ParseError,
+    PluginError,
     ReadOnlyError,
     RecoveryRequiredError,
     ResourceLimitError,
@@ -79,6 +80,7 @@ HELD_KINDS = [
     "change_cursor_rejected",
     "change_feed_gap",
     "change_schema_boundary",
+    "plugin",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -137,6 +139,7 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (InternalError, "internal", (OmnigraphError,)),
         (DeadlineError, "deadline", (OmnigraphError, TimeoutError)),
         (EmbeddingError, "embedding", (OmnigraphError,)),
+        (PluginError, "plugin", (OmnigraphError,)),
         (ChangeCursorRejectedError, "change_cursor_rejected", (InvalidInputError,)),
         (ChangeFeedGapError, "change_feed_gap", (OmnigraphError,)),
         (ChangeSchemaBoundaryError, "change_schema_boundary", (OmnigraphError,)),
@@ -257,6 +260,7 @@ def test_the_dictionary_form_is_json_with_the_four_fields_of_the_command_line(er
         (OutcomeUnknownError, {"commit_id": "01A"}),
         (DeadlineError, {"deadline": 1.5, "operator": "NodeScan $a: A"}),
         (EmbeddingError, {"provider": "openai", "model": "e-1", "status": 429}),
+        (PluginError, {"plugins": ["a 1", "b 2"]}),
         (ChangeCursorRejectedError, {"reason": "filter"}),
         (ChangeFeedGapError, {"first_unreadable_commit_id": "01A", "cursor": "eyJ"}),
         (ChangeSchemaBoundaryError, {"commit_id": "01A"}),

@@ -32,7 +32,7 @@ def test_hooks_carry_the_project_name() -> None:
     manager = pluggy.PluginManager("omnigraph")
     manager.add_hookspecs(hookspecs)
     hooks = [name for name in vars(manager.hook) if not name.startswith("_")]
-    assert sorted(hooks) == ["omnigraph_embedders", "omnigraph_storage_backends"]
+    assert sorted(hooks) == ["omnigraph_cli_verbs", "omnigraph_embedders", "omnigraph_storage_backends"]
     assert hookspecs.PROJECT == hookimpl.project_name == "omnigraph"
 
 
@@ -64,3 +64,18 @@ def test_the_worked_example_of_the_embedder_hook_is_a_plugin_that_loads() -> Non
     assert info.status is PluginStatus.LOADED
     assert info.backends == ()
     assert [embedder.name for embedder in info.embedders] == ["acme"]
+
+
+def test_the_worked_example_of_the_verb_hook_is_a_plugin_that_loads() -> None:
+    source, pyproject = literal_blocks(hookspecs.omnigraph_cli_verbs.__doc__ or "")
+    example = types.ModuleType("omnigraph_acme.plugin")
+    exec(compile(source, "example", "exec"), vars(example))
+    ((name, target),) = tomllib.loads(pyproject)["project"]["entry-points"]["omnigraph"].items()
+    assert (name, target) == ("acme", "omnigraph_acme.plugin")
+
+    candidate = Candidate(name=name, distribution="omnigraph-acme", version="1", load=lambda: example)
+    info = load_plugins([candidate], settings=Settings()).infos[-1]
+
+    assert info.status is PluginStatus.LOADED
+    assert (info.backends, info.embedders) == ((), ())
+    assert [(verb.name, verb.command) for verb in info.verbs] == [("acme", "omnigraph_acme.commands:acme")]

@@ -106,6 +106,7 @@ class PluginResult:
         status: ``loaded``, ``disabled``, ``failed`` or ``conflict``.
         reason: why it is not usable; None for a loaded one.
         embedders: the names of the embedders that it offers.
+        verbs: the names of the verbs that it adds to the command line.
     """
 
     name: str
@@ -115,17 +116,21 @@ class PluginResult:
     reason: str | None
     backends: tuple[BackendResult, ...]
     embedders: tuple[str, ...]
+    verbs: tuple[str, ...]
 
     @classmethod
-    def of(cls, info: PluginInfo) -> PluginResult:
+    def of(cls, info: PluginInfo, built_in: frozenset[str]) -> PluginResult:
+        """``built_in`` are the verbs of the command line itself, which no plugin can take."""
+        taken = [f'The verb "{verb.name}" is built in.' for verb in info.verbs if verb.name in built_in]
         return cls(
             name=info.name,
             distribution=info.distribution,
             version=info.version,
-            status=str(info.status),
-            reason=info.reason,
+            status="conflict" if taken else str(info.status),
+            reason=" ".join([*filter(None, [info.reason]), *taken]) or None,
             backends=tuple(BackendResult.of(backend) for backend in info.backends),
             embedders=tuple(each.name for each in info.embedders),
+            verbs=tuple(each.name for each in info.verbs),
         )
 
 
@@ -141,10 +146,10 @@ class PluginsResult:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, found: LoadedPlugins, disabled: frozenset[str]) -> PluginsResult:
+    def of(cls, found: LoadedPlugins, disabled: frozenset[str], built_in: frozenset[str]) -> PluginsResult:
         infos = sorted(found.infos, key=lambda info: (info.name, info.distribution))
         return cls(
-            plugins=tuple(PluginResult.of(info) for info in infos),
+            plugins=tuple(PluginResult.of(info, built_in) for info in infos),
             notes=tuple(
                 note for name in sorted(disabled - {"*"}) for note in _notes_on_disabled(name, tuple(found.infos))
             ),
@@ -162,6 +167,22 @@ def _notes_on_disabled(name: str, infos: tuple[PluginInfo, ...]) -> Iterator[str
         yield f'OMNIGRAPH_DISABLE_PLUGINS: no plugin is called "{name}".{guess}'
     elif "disabled" not in statuses:
         yield f'OMNIGRAPH_DISABLE_PLUGINS: "{name}" is built in and cannot be disabled.'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerbResult:
+    """What a verb of a plugin did.
+
+    Attributes:
+        facts: the JSON form.
+        lines: what a person reads, each as a word and what it is about; the first one is the news.
+    """
+
+    facts: Mapping[str, Any]
+    lines: tuple[tuple[str, str], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return dict(self.facts)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

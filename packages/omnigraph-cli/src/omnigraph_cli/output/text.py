@@ -30,6 +30,7 @@ from omnigraph_cli.output.results import (
     PluginsResult,
     Result,
     StepResult,
+    VerbResult,
     VersionResult,
 )
 
@@ -96,6 +97,13 @@ def _(result: ErrorResult) -> Iterator[Line]:
 
 
 @lines_of.register
+def _(result: VerbResult) -> Iterator[Line]:
+    width = max(len(word) for word, _ in result.lines)
+    for number, (word, body) in enumerate(result.lines):
+        yield Line(Text(f"{word:<{width}} ", DIM if number else GOOD), body)
+
+
+@lines_of.register
 def _(result: PluginsResult) -> Iterator[Line]:
     for plugin in result.plugins:
         yield from _plugin_lines(plugin)
@@ -127,6 +135,8 @@ def _plugin_lines(plugin: PluginResult) -> Iterator[Line]:
         yield from _backend_lines(backend)
     if plugin.embedders:
         yield row("embedders", ", ".join(plugin.embedders))
+    if plugin.verbs:
+        yield row("verbs", ", ".join(plugin.verbs))
 
 
 def _backend_lines(backend: BackendResult) -> Iterator[Line]:

@@ -12,6 +12,7 @@
     ├── ResourceLimitError                     a bound was reached before anything was done
     ├── DeadlineError (TimeoutError)           a query took longer than its budget allows
     ├── EmbeddingError                         a text could not be turned into a vector
+    ├── PluginError                            a verb that a plugin offers cannot be had; .plugins
     ├── ChangeSchemaBoundaryError              the schema changed at a commit of the feed; .commit_id
     ├── ChangeFeedGapError                     history that the feed needs was reclaimed; .first_unreadable_commit_id
     ├── ReadOnlyError                          it was opened for reading
@@ -48,6 +49,7 @@ from omnigraph.errors.embedding import EmbeddingError
 from omnigraph.errors.handles import ClosedError, ForkedProcessError
 from omnigraph.errors.inputs import CheckError, CompileError, ConstraintError, InvalidInputError, ParseError
 from omnigraph.errors.places import AlreadyExistsError, FormatError, NotFoundError, ReadOnlyError
+from omnigraph.errors.plugins import PluginError
 from omnigraph.errors.root import ErrorKind, InternalError, OmnigraphError
 from omnigraph.errors.storage import (
     BackendConflictError,
@@ -99,6 +101,7 @@ __all__ = [
     "OmnigraphError",
     "OutcomeUnknownError",
     "ParseError",
+    "PluginError",
     "ReadOnlyError",
     "RecoveryRequiredError",
     "ResourceLimitError",

@@ -42,6 +42,7 @@ class ErrorKind(StrEnum):
     CHANGE_CURSOR_REJECTED = "change_cursor_rejected"
     CHANGE_FEED_GAP = "change_feed_gap"
     CHANGE_SCHEMA_BOUNDARY = "change_schema_boundary"
+    PLUGIN = "plugin"
 
 
 class OmnigraphError(Exception):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 import pluggy
 
 from omnigraph.embedding import EmbedderProvider
+from omnigraph.plugins.cli_verb import CliVerb
 from omnigraph.storage import StorageBackend
 
 PROJECT = "omnigraph"
@@ -68,4 +69,28 @@ def omnigraph_embedders() -> Iterable[EmbedderProvider]:  # type: ignore[empty-b
 
         [project.entry-points.omnigraph]
         acme = "omnigraph_embed_acme.plugin"
+    """
+
+
+@hookspec
+def omnigraph_cli_verbs() -> Iterable[CliVerb]:  # type: ignore[empty-body]  # pluggy calls only the impls
+    """Yield the verbs that this plugin adds to the command line.
+
+    A whole plugin module::
+
+        from omnigraph.plugins import CliVerb, hookimpl
+
+        @hookimpl
+        def omnigraph_cli_verbs():
+            yield CliVerb(
+                name="acme",
+                command="omnigraph_acme.commands:acme",   # a click command, imported when it is asked for
+                help="Send a graph to Acme.",
+                spi_version=1,
+            )
+
+    and in its ``pyproject.toml``::
+
+        [project.entry-points.omnigraph]
+        acme = "omnigraph_acme.plugin"
     """

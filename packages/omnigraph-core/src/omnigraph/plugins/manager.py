@@ -19,15 +19,17 @@ import omnigraph
 from omnigraph import embedding, storage
 from omnigraph.config import DISABLE_PLUGINS, Settings
 from omnigraph.embedding import EmbedderProvider
-from omnigraph.plugins import builtin, hookspecs
+from omnigraph.plugins import builtin, cli_verb, hookspecs
+from omnigraph.plugins.cli_verb import CliVerb
 from omnigraph.storage import StorageBackend
 
-Record = StorageBackend | EmbedderProvider
+Record = StorageBackend | EmbedderProvider | CliVerb
 
 # hook → what it yields
 _RECORD_OF_HOOK: Final[dict[str, type[Record]]] = {
     "omnigraph_storage_backends": StorageBackend,
     "omnigraph_embedders": EmbedderProvider,
+    "omnigraph_cli_verbs": CliVerb,
 }
 
 
@@ -50,6 +52,7 @@ class PluginInfo:
         version: of that distribution.
         backends: what storage it offers; empty unless loaded or in conflict.
         embedders: what embedders it offers; empty unless loaded or in conflict.
+        verbs: what it adds to the command line; empty unless loaded or in conflict.
         reason: why it is not loaded, in one sentence.
         error: the exception behind a failure, when there is one.
     """
@@ -60,6 +63,7 @@ class PluginInfo:
     status: PluginStatus
     backends: tuple[StorageBackend, ...] = ()
     embedders: tuple[EmbedderProvider, ...] = ()
+    verbs: tuple[CliVerb, ...] = ()
     reason: str | None = None
     error: BaseException | None = None
 
@@ -105,6 +109,10 @@ class LoadedPlugins:
     def embedders(self) -> Iterator[tuple[PluginInfo, EmbedderProvider]]:
         """Offered embedders with who offers them, those in conflict included."""
         return ((info, embedder) for info in self.infos for embedder in info.embedders)
+
+    def verbs(self) -> Iterator[tuple[PluginInfo, CliVerb]]:
+        """Offered verbs of the command line with who offers them, those in conflict included."""
+        return ((info, verb) for info in self.infos for verb in info.verbs)
 
 
 @functools.cache
@@ -152,6 +160,7 @@ def _load(candidate: Candidate, settings: Settings) -> PluginInfo:
         PluginStatus.LOADED,
         backends=tuple(each for each in offered if isinstance(each, StorageBackend)),
         embedders=tuple(each for each in offered if isinstance(each, EmbedderProvider)),
+        verbs=tuple(each for each in offered if isinstance(each, CliVerb)),
     )
 
 
@@ -159,6 +168,8 @@ def _interface(record: Record) -> tuple[str, str, int]:
     """What a record declares, the interface that is for, and the version of it that we have."""
     if isinstance(record, StorageBackend):
         return "backend", "storage", storage.SPI_VERSION
+    if isinstance(record, CliVerb):
+        return "verb", "command-line", cli_verb.SPI_VERSION
     return "embedder", "embedding", embedding.SPI_VERSION
 
 
@@ -190,12 +201,12 @@ def _mark_conflicts(infos: list[PluginInfo]) -> Iterator[PluginInfo]:
     """Say of each plugin whether another one claims a name or scheme of its own."""
     claims: dict[str, list[PluginInfo]] = {}
     for info in infos:
-        for claim in _claims(*info.backends, *info.embedders):
+        for claim in _claims(*info.backends, *info.embedders, *info.verbs):
             claims.setdefault(claim, []).append(info)
     for info in infos:
         rivals = {
             (claim, rival.provider)
-            for claim in _claims(*info.backends, *info.embedders)
+            for claim in _claims(*info.backends, *info.embedders, *info.verbs)
             for rival in claims[claim]
             if rival is not info
         }
@@ -210,6 +221,7 @@ def _mark_conflicts(infos: list[PluginInfo]) -> Iterator[PluginInfo]:
             status=PluginStatus.CONFLICT,
             backends=info.backends,
             embedders=info.embedders,
+            verbs=info.verbs,
             reason=f"{what[0].upper()}{what[1:]}.",
         )
 
