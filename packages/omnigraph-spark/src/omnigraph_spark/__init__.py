@@ -10,14 +10,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from omnigraph_spark.exporting import ExportProgress, ExportResult, export
     from omnigraph_spark.frames import edges, nodes, query, read
     from omnigraph_spark.loading import load
     from omnigraph_spark.sessions import session
 
-__all__ = ["edges", "load", "nodes", "query", "read", "session"]
+__all__ = ["ExportProgress", "ExportResult", "edges", "export", "load", "nodes", "query", "read", "session"]
 
 _HOME = {
+    "ExportProgress": "omnigraph_spark.exporting",
+    "ExportResult": "omnigraph_spark.exporting",
     "edges": "omnigraph_spark.frames",
+    "export": "omnigraph_spark.exporting",
     "load": "omnigraph_spark.loading",
     "nodes": "omnigraph_spark.frames",
     "query": "omnigraph_spark.frames",

@@ -271,6 +271,12 @@ class AsyncGraph:
         """As ``Graph.scan``."""
         return await self._ask(lambda g: g.scan(type_name, columns, branch=branch, snapshot=snapshot))
 
+    async def scans(
+        self, types: Sequence[str] | None = None, *, branch: str = "main", snapshot: SnapshotLike | None = None
+    ) -> tuple[TypeScan, ...]:
+        """As ``Graph.scans``."""
+        return await self._ask(lambda g: g.scans(types, branch=branch, snapshot=snapshot))
+
     async def export(
         self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
     ) -> AsyncIterator[str]:

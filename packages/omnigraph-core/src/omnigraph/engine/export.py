@@ -44,10 +44,15 @@ def _parts(snapshot: Snapshot, tables: TableStorage, targets: tuple[TypeTable, .
     for target in targets:
         handle = tables.open_at(snapshot.entry(target).pin)
         for batch in tables.read(handle, order_by_id=True):
-            for part in _slices(batch):
-                # Whole columns become one column of lines; this is the only step that goes row by row.
-                check_cancelled()
-                yield _joined(target, part).to_pylist()
+            yield from spell_rows(target.key, batch)
+
+
+def spell_rows(type_key: str, rows: pa.RecordBatch) -> Iterator[Sequence[str]]:
+    """The lines of stored rows of a type, with every column, some at a time."""
+    for part in _slices(rows):
+        # Whole columns become one column of lines; this is the only step that goes row by row.
+        check_cancelled()
+        yield _joined(type_key, part).to_pylist()
 
 
 def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
@@ -58,14 +63,15 @@ def _slices(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
     yield from (batch.slice(start, rows) for start in range(0, batch.num_rows, rows))
 
 
-def _joined(target: TypeTable, rows: pa.RecordBatch) -> pa.Array:
+def _joined(type_key: str, rows: pa.RecordBatch) -> pa.Array:
     """One line per row."""
-    texts = {name: json_texts(rows.column(name)) for name in rows.schema.names}
-    if target.kind == "edge":
+    kind, _, name = type_key.partition(":")
+    texts = {each: json_texts(rows.column(each)) for each in rows.schema.names}
+    if kind == "edge":
         ends = [',"from":', texts.pop("src"), ',"to":', texts.pop("dst")]
-        parts = [f'{{"edge":{json_text(target.name)}', *ends, ',"data":{"id":', texts.pop("id")]
+        parts = [f'{{"edge":{json_text(name)}', *ends, ',"data":{"id":', texts.pop("id")]
     else:
-        parts = [f'{{"type":{json_text(target.name)},"data":{{"id":', texts.pop("id")]
-    for name, column in texts.items():
-        parts += [f",{json_text(name)}:", column]
+        parts = [f'{{"type":{json_text(name)},"data":{{"id":', texts.pop("id")]
+    for each, column in texts.items():
+        parts += [f",{json_text(each)}:", column]
     return join_texts([*parts, "}}"])

@@ -14,7 +14,7 @@ true, and exactly these where ``takes`` says so of each. True is meant as in SQL
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Any, Final
@@ -22,6 +22,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.engine.export import spell_rows
 from omnigraph.engine.pushdown import all_of, encode, encode_membership, encode_null_test
 from omnigraph.engine.timestamps import batch_with_timestamps, timestamp_schema
 from omnigraph.engine.type_names import check_columns
@@ -133,6 +134,25 @@ class TypeScan:
         )
         batches = (batch_with_timestamps(each, self.schema) for each in stored)
         return pa.RecordBatchReader.from_batches(self.schema, batches)
+
+    def lines(self, parts: Sequence[int] | None = None) -> Iterator[Sequence[str]]:
+        """The lines of ``Graph.export`` for the rows of these parts, by default of all, some at a time, in no order.
+
+        Raises:
+            InvalidInputError: there is no such part, or this scan leaves columns out; raised by the call.
+            StorageError, ForkedProcessError: as ``read``, while iterating.
+        """
+        if parts is not None:
+            self._check_parts(parts)
+        if self.schema.names != [*self.types]:
+            raise InvalidInputError(
+                f"A line has every column of {self.type_key}, and this scan leaves some out.",
+                help="Scan without naming columns.",
+                details={"type": self.type_key},
+            )
+        tables = _tables_at(self.uri, self.options)
+        stored = tables.read(tables.open_at(self.pin), parts=parts)
+        return (lines for batch in stored for lines in spell_rows(self.type_key, batch))
 
     def _check_parts(self, parts: Sequence[int]) -> None:
         unknown = sorted(set(parts) - {each.number for each in self.parts})

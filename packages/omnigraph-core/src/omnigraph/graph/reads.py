@@ -14,7 +14,7 @@ from omnigraph.engine.export import export_parts
 from omnigraph.engine.reader import QuerySource, Reader
 from omnigraph.engine.result import Result
 from omnigraph.engine.run import run_plan
-from omnigraph.engine.type_names import check_columns, find_type
+from omnigraph.engine.type_names import check_columns, find_type, select_types
 from omnigraph.engine.type_scan import TypeScan, make_scan
 from omnigraph.graph.changes import Changes
 from omnigraph.history.commit_listing import Commits
@@ -155,6 +155,19 @@ class ReadVerbs:
         with self._lifetime:
             seen = self._repository.snapshot_of(branch, snapshot)
             return make_scan(self._repository, seen, find_type(seen.schema.tables, type_name), columns)
+
+    def scans(
+        self, types: Sequence[str] | None = None, *, branch: str = "main", snapshot: SnapshotLike | None = None
+    ) -> tuple[TypeScan, ...]:
+        """A scan of every type, or of some, all of one commit; in the order of ``export``, and with its names.
+
+        Raises:
+            NotFoundError: there is no such type, branch, commit or version.
+        """
+        with self._lifetime:
+            seen = self._repository.snapshot_of(branch, snapshot)
+            wanted = select_types(seen.schema.tables, types)
+            return tuple(make_scan(self._repository, seen, target, None) for target in wanted)
 
     def export(
         self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
