@@ -62,7 +62,7 @@ from omnigraph.graph import Branches, Changes, Commits, Graph, Recoveries, Tags
 from omnigraph.lang import Code, Diagnostic, Severity, SourceText, render
 from omnigraph.lang.types import Scalar
 from omnigraph.plan import RULES
-from omnigraph.plugins import hookspecs, open_adapter
+from omnigraph.plugins import CliVerb, hookspecs, open_adapter
 from omnigraph.query import compile_queries
 from omnigraph.query.lint import lint
 from omnigraph.schema import Catalog, compile_schema
@@ -71,8 +71,10 @@ from omnigraph.storage.failures import BY_ERRNO
 from omnigraph.testing import storage_contract
 from omnigraph.testing.storage_contract import clauses
 from omnigraph.write.records.reasons import MEANINGS
+from omnigraph_cli import verbs
 from omnigraph_cli.exit_codes import CODE_OF_KIND
 from omnigraph_cli.main import cli
+from omnigraph_spark import exporting
 from omnigraph_spark.options import OPTIONS as SPARK_OPTIONS
 from omnigraph_storage_s3.plugin import S3_OPTIONS
 
@@ -330,10 +332,24 @@ def test_every_hook_is_documented_with_its_exact_arguments():
     assert set(sections(DOCS / "reference" / "hooks.md", 2)) == hooks
 
 
-@pytest.mark.parametrize("record", [StorageBackend, StorageOption, EmbedderProvider])
+@pytest.mark.parametrize("record", [StorageBackend, StorageOption, EmbedderProvider, CliVerb])
 def test_every_field_of_a_record_is_explained(record: type):
     listed = rows(sections(DOCS / "reference" / "hooks.md", 3)[f"Fields of `{record.__name__}`"])
     assert sorted(quoted(row[0])[0] for row in listed) == sorted(inspect.signature(record).parameters)
+
+
+def test_everything_that_a_verb_of_a_plugin_may_use_is_explained():
+    listed = rows(sections(DOCS / "reference" / "hooks.md", 3)["What a verb may use"])
+    assert sorted(name for row in listed for name in quoted(row[0])) == sorted(verbs.__all__)
+
+
+def test_the_arguments_of_an_export_with_spark_are_those_of_the_code():
+    section = sections(DOCS / "how-to" / "export-with-spark.md", 2)["Arguments"]
+    assert f"`omnigraph_spark.{called('export', exporting.export)}`" in " ".join(section.split())
+    fields = {
+        each for shape in (exporting.ExportResult, exporting.ExportProgress) for each in shape.__dataclass_fields__
+    }
+    assert fields <= set(quoted(section))
 
 
 def test_every_error_kind_has_its_section_and_names_its_class():

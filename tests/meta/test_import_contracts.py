@@ -76,6 +76,25 @@ def test_a_violation_is_reported_by_the_contract_s_name(sources: Path, contract:
     assert f"{CONTRACTS[contract]} BROKEN" in done.stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("omnigraph_spark/commands/spark.py", "import omnigraph_cli.session"),
+        ("omnigraph_spark/exporting.py", "import omnigraph_cli.verbs"),
+        ("omnigraph_cli/main.py", "import omnigraph_spark.commands.spark"),
+    ],
+)
+def test_only_verbs_know_the_command_line_and_only_what_it_publishes(sources: Path, name: str, line: str):
+    module = sources / name
+    before = module.read_text("utf-8")
+    module.write_text(f"{before}\n{line}\n", encoding="utf-8")
+    try:
+        done = lint(sources)
+    finally:
+        module.write_text(before, encoding="utf-8")
+    assert f"{CONTRACTS['leaves']} BROKEN" in done.stdout
+
+
 def test_a_stray_module_has_no_place_in_the_stack(sources: Path):
     stray = sources / "omnigraph" / "utils.py"
     stray.write_text('"""Stray."""\n', encoding="utf-8")

@@ -1,0 +1,1 @@
+"""The verbs of ``omnigraph spark``. Only the command line imports these modules, see ``omnigraph_cli.verbs``."""
