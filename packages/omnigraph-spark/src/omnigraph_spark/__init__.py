@@ -12,15 +12,18 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph_spark.frames import edges, nodes, query, read
     from omnigraph_spark.sessions import session
+    from omnigraph_spark.sinks import by_column, sink
 
-__all__ = ["edges", "nodes", "query", "read", "session"]
+__all__ = ["by_column", "edges", "nodes", "query", "read", "session", "sink"]
 
 _HOME = {
+    "by_column": "omnigraph_spark.sinks",
     "edges": "omnigraph_spark.frames",
     "nodes": "omnigraph_spark.frames",
     "query": "omnigraph_spark.frames",
     "read": "omnigraph_spark.frames",
     "session": "omnigraph_spark.sessions",
+    "sink": "omnigraph_spark.sinks",
 }
 
 

@@ -57,7 +57,9 @@ _SCHEMA_CHANGERS: Final = frozenset({CommitKind.SCHEMA, CommitKind.MERGE})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangeSpan:
-    """Commits of a branch, oldest first. It pickles, with the options that reach the store; mind who reads it.
+    """Commits of a branch, oldest first. It pickles, with the options that the graph was opened with: mind who sees it.
+
+    What the environment gave when the graph was opened, the environment of the process that reads has to give.
 
     Attributes:
         branch: the branch that was asked for.
@@ -187,7 +189,7 @@ def plan_span(
     commits = commits[: _tellable_count(repository, request, behind, commits)]
     return ChangeSpan(
         uri=str(repository.adapter.root),
-        options=dict(repository.adapter.options),
+        options=dict(repository.adapter.explicit_options),
         branch=head.branch.name,
         behind=behind,
         commits=commits,
