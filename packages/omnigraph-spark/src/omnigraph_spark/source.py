@@ -60,8 +60,9 @@ class OmnigraphSource(DataSource):
         return "omnigraph"
 
     def schema(self) -> StructType:
-        # Spark does not say what it asks for; options that only a stream has do.
-        if not self.given.can_be("read") and self.given.can_be("readStream"):
+        # Spark does not say what it asks for; where to start does, which only a stream has.
+        if self.given.get("start") is not None:
+            self.given.check("readStream")
             return self._changes()
         return schema_of(self._scanned())
 
