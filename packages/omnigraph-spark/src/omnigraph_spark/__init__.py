@@ -11,14 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from omnigraph_spark.frames import edges, nodes, query, read
+    from omnigraph_spark.loading import load
     from omnigraph_spark.sessions import session
     from omnigraph_spark.sinks import by_column, sink
 
-__all__ = ["by_column", "edges", "nodes", "query", "read", "session", "sink"]
+__all__ = ["by_column", "edges", "load", "nodes", "query", "read", "session", "sink"]
 
 _HOME = {
     "by_column": "omnigraph_spark.sinks",
     "edges": "omnigraph_spark.frames",
+    "load": "omnigraph_spark.loading",
     "nodes": "omnigraph_spark.frames",
     "query": "omnigraph_spark.frames",
     "read": "omnigraph_spark.frames",

@@ -145,7 +145,7 @@ class GraphSink:
             InvalidInputError: which query this is cannot be found out; or rows that are no rows of their type.
             ConstraintError: rows that break a rule of the schema.
         """
-        from omnigraph_spark.load import load
+        from omnigraph_spark.loading import load
 
         spark = frame.sparkSession
         load_id = f"{self.stream}:{find_query_id(spark, self.checkpoint)}:{batch_id}"

@@ -218,6 +218,7 @@ class Graph(ReadVerbs, Comparing):
         load_id: str | None = None,
         judge: BulkJudge | None = None,
         locate: Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None = None,
+        progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
         """Publish what tickets of one load wrote, as one commit.
 
@@ -229,6 +230,7 @@ class Graph(ReadVerbs, Comparing):
             load_id: that of the ticket; needed when there are no receipts.
             judge: answers questions about more rows than this process should read; by default it reads them.
             locate: from a receipt and the ordinal of a row in it to the source and line of that row, for messages.
+            progress: is called as it goes on.
 
         Raises:
             InvalidInputError, ConstraintError, HeadMovedError, NotFoundError: as ``load``.
@@ -241,6 +243,7 @@ class Graph(ReadVerbs, Comparing):
                 branch=branch,
                 actor=actor or self.actor,
                 load_id=load_id,
+                progress=progress,
                 deadline_seconds=self._reader.settings.write_deadline,
             )
             given = BulkPublish(attempts=receipts, judge=judge, locate=locate)

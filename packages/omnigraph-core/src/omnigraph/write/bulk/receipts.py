@@ -92,6 +92,29 @@ class BulkAttempt:
     is_readable: bool = True
     lines: int | None = None
 
+    @classmethod
+    def together(cls, attempts: Sequence[BulkAttempt]) -> BulkAttempt:
+        """All attempts as one; what broke rules counts only where every record could be read."""
+        is_readable = all(each.is_readable for each in attempts)
+        log = gathered(attempts, are_readable=is_readable)
+        return cls(
+            receipts=tuple(receipt for each in attempts for receipt in each.receipts),
+            problems=tuple(log.kept),
+            counts=dict(log.counts),
+            is_readable=is_readable,
+        )
+
+    def raise_problems(self) -> None:
+        """Raise what was found: records that are no rows, or else values that break a rule.
+
+        Raises:
+            InvalidInputError, ConstraintError: with every kept problem in its details.
+        """
+        log = gathered([self], are_readable=self.is_readable)
+        if self.is_readable:
+            log.raise_violated()
+        log.raise_invalid()
+
     def moved(self, lines: int) -> BulkAttempt:
         """The same, with so many lines before the text that was read."""
         shifted = (each if each.line is None else replace(each, line=each.line + lines) for each in self.problems)
@@ -136,16 +159,6 @@ def as_attempt(given: BulkReceipt | BulkAttempt | str) -> BulkAttempt:
     if isinstance(given, str):
         given = BulkAttempt.from_json(given) if "attempt" in _members(given) else BulkReceipt.from_json(given)
     return BulkAttempt(receipts=(given,)) if isinstance(given, BulkReceipt) else given
-
-
-def raise_problems(attempts: Sequence[BulkAttempt]) -> None:
-    """Raise what attempts found: records that are no rows, or else values that break a rule.
-
-    Raises:
-        InvalidInputError, ConstraintError: with every kept problem in its details.
-    """
-    gathered(attempts, are_readable=False).raise_invalid()
-    gathered(attempts, are_readable=True).raise_violated()
 
 
 def gathered(attempts: Sequence[BulkAttempt], *, are_readable: bool) -> ProblemLog:

@@ -25,14 +25,15 @@ from omnigraph.plugins import open_adapter
 from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
-from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt, raise_problems
+from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt
 from omnigraph.write.forks import Forks
 from omnigraph.write.load import find_load
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import LoadInput, TypedRows, read_records
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.change_rows import read_row_set
-from omnigraph.write.validation.row_sets import RowSet
+from omnigraph.write.validation.row_sets import BulkJudge, RowSet
+from omnigraph.write.validation.stored_judge import StoredJudge
 from omnigraph.write.validation.values import check_values
 
 
@@ -73,7 +74,7 @@ class BulkTicket:
             NotFoundError: the ticket is not for this type.
         """
         attempt = self.attempt({type_name: rows})
-        raise_problems([attempt])
+        attempt.raise_problems()
         if not any(each.row_count for each in attempt.receipts):
             raise InvalidInputError(f"There are no rows of {type_name} to write.", help="Leave out writes of nothing.")
         return attempt.receipts[0]
@@ -117,6 +118,12 @@ class BulkTicket:
         """The rows of some pieces of a set that a judge is asked about; see ``BulkJudge``."""
         with self._tables() as tables:
             yield from read_row_set(rows, numbers, tables)
+
+    @contextmanager
+    def judge(self) -> Iterator[BulkJudge]:
+        """Who answers questions in this process, from the files."""
+        with self._tables() as tables:
+            yield StoredJudge(tables)
 
     @contextmanager
     def _tables(self) -> Iterator[TableStorage]:

@@ -48,7 +48,7 @@ def check_cardinality(
     kept, gone = _committed_sources(rows, bounds, committed, limits)
     source = ends_of(schema, rows.target)["src"]
     new = _NO_SOURCES if rows.mode is ChangeMode.REMOVE else rows.final({"src": "src"})
-    broken = _count(new, kept, gone, bounds, nodes.count(source), limits)
+    broken = count_edges(new, kept, gone, bounds=bounds, sources=nodes.count(source), limits=limits)
     if not broken.num_rows:
         return
     # Whoever is not there cannot have too few edges, and that an edge starts there is told already.
@@ -110,7 +110,7 @@ def _sources_after_removal(
     return Rows.of(around.filter(pc.invert(pc.is_in(around["id"], value_set=ids))).select(["src"])), gone
 
 
-def _count(new: Rows, kept: Rows, gone: Rows, bounds: Cardinality, sources: int, limits: Limits) -> pa.Table:
+def count_edges(new: Rows, kept: Rows, gone: Rows, *, bounds: Cardinality, sources: int, limits: Limits) -> pa.Table:
     """The touched sources that have too few edges or too many: source, edges, number of its last new edge.
 
     ``sources`` says how many different ones there are, roughly.

@@ -1,0 +1,200 @@
+"""``load``: DataFrames and files become one commit, through tasks that write and one driver that publishes.
+
+    inputs ── tasks: cast, check, write files ──> attempts ── judged by shuffle ──> one plan ── publish ──> one commit
+
+Tasks write through a bulk ticket, and what they hand back is plain JSON. Nothing is visible until the one publish at
+the end, so a load that fails, or whose driver dies, leaves files that nobody names and no trace in the graph. The name
+of the load rides in the publish: sent again, it does nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import omnigraph
+from omnigraph import BulkAttempt, LoadProgress
+from omnigraph.errors import AlreadyExistsError, InvalidInputError
+from omnigraph_spark.inputs import TextInput, TypedInput, sort_inputs
+from omnigraph_spark.judge import SparkJudge
+from omnigraph_spark.tasks import ANSWER, spread, write_ranges, write_rows
+from omnigraph_spark.text_ranges import TextRange, open_range
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+    from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph import BulkReceipt, BulkTicket, Graph, LoadResult
+
+ON_ERROR: Final = ("report", "stop")
+Progress = Callable[[LoadProgress], None]
+
+
+def load(
+    spark: SparkSession,
+    graph: str | Graph,
+    data: Any,
+    mode: str,
+    *,
+    branch: str = "main",
+    base: str | None = None,
+    actor: str | None = None,
+    load_id: str | None = None,
+    on_error: str = "report",
+    options: Mapping[str, Any] | None = None,
+    progress: Progress | None = None,
+) -> LoadResult:
+    """Load data as one commit: all of it, or none.
+
+    Args:
+        spark: the session whose executors do the work; they reach the graph by its URI.
+        graph: where it is, or the graph opened for writing.
+        data: ``{"Person": df, "Knows": "knows.parquet"}``, a DataFrame or Parquet for each type; or JSONL files of
+            records of any types, a path or several.
+        mode: ``append``: ids must be new. ``merge``: rows of equal id are replaced whole. ``overwrite``: what is
+            loaded is all there is of its types.
+        branch: the branch to load to.
+        base: make the branch from this one if it is missing; it stays when the load fails.
+        actor: who loads; kept with the commit.
+        load_id: names this load; repeating it under the same name does nothing, however far the first one came.
+        on_error: ``report`` judges every rule, and one error tells all that is wrong; ``stop`` does not judge what
+            needs other rows when values are wrong already.
+        options: of the storage backend, for a graph that is given by its URI.
+        progress: is called as the load goes on.
+
+    Raises:
+        InvalidInputError: records that are no rows of the schema, of text with file and line; or an argument is wrong.
+        ConstraintError: rows that break a rule of the schema, told the same way.
+        HeadMovedError: the graph moved on while an overwrite was under way, or the schema changed.
+        NotFoundError: there is no such branch or type.
+    """
+    if on_error not in ON_ERROR:
+        raise InvalidInputError(
+            f"There is no on_error={on_error!r}.",
+            help=f"Use one of: {', '.join(ON_ERROR)}.",
+            details={"on_error": on_error},
+        )
+    with _opened(graph, actor, options) as opened:
+        created = base is not None and _ensure_branch(opened, branch, base)
+        inputs = sort_inputs(spark, data)
+        types = None if isinstance(inputs, TextInput) else [each.type_name for each in inputs]
+        ticket = opened.bulk(types, branch=branch, load_id=load_id)
+        written = Written() if ticket.landed else _write(spark, ticket, inputs, progress)
+        if on_error == "stop":
+            BulkAttempt.together(written.attempts).raise_problems()
+        done = opened.bulk_publish(
+            written.attempts,
+            mode,
+            branch=branch,
+            actor=actor,
+            load_id=ticket.load_id,
+            judge=SparkJudge(spark, ticket),
+            locate=written.locate(ticket),
+            progress=progress,
+        )
+    return replace(done, base_branch=base, branch_created=created)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What all tasks of a load wrote.
+
+    Attributes:
+        attempts: in the order of the input.
+        ranges: for each of them, the range of text that it was read from and how many lines stand before it; none for
+            frames.
+    """
+
+    attempts: tuple[BulkAttempt, ...] = ()
+    ranges: tuple[tuple[TextRange, int], ...] = ()
+
+    def locate(self, ticket: BulkTicket) -> Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None:
+        """From a receipt and the ordinal of one of its rows to its file and line; None for frames, which have none."""
+        if not self.ranges:
+            return None
+        places = {
+            id(receipt): place
+            for attempt, place in zip(self.attempts, self.ranges, strict=True)
+            for receipt in attempt.receipts
+        }
+        return _Lines(ticket, places)
+
+
+@dataclass(slots=True)
+class _Lines:
+    """Looks rows up in the text that they came from; it is read again only when something is wrong with them."""
+
+    ticket: BulkTicket
+    places: dict[int, tuple[TextRange, int]]
+    known: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
+
+    def __call__(self, receipt: BulkReceipt, row: int) -> tuple[str | None, int | None]:
+        piece, before = self.places[id(receipt)]
+        lines = self.known.get(id(receipt))
+        if lines is None:
+            with open_range(piece) as file:
+                lines = self.known[id(receipt)] = self.ticket.lines_of(file, receipt.type_key)
+        return piece.path, before + int(lines[row])
+
+
+def _write(
+    spark: SparkSession, ticket: BulkTicket, inputs: Sequence[TypedInput] | TextInput, progress: Progress | None
+) -> Written:
+    if isinstance(inputs, TextInput):
+        return _write_texts(spark, ticket, inputs, progress)
+    attempts: list[BulkAttempt] = []
+    for each in inputs:
+        own = _answers(each.frame.mapInArrow(write_rows(ticket, each.type_name), ANSWER))
+        # A frame without rows names its type too: to overwrite with one empties the type.
+        attempts += own or [ticket.attempt({each.type_name: each.frame.limit(0).toArrow()})]
+        _report(progress, attempts)
+    return Written(attempts=tuple(attempts))
+
+
+def _write_texts(spark: SparkSession, ticket: BulkTicket, inputs: TextInput, progress: Progress | None) -> Written:
+    rows = [(number, each.path, each.start, each.end) for number, each in enumerate(inputs.ranges)]
+    tasks = spread(spark, rows, "number long, path string, start long, end long")
+    found = _answers(tasks.mapInArrow(write_ranges(ticket), ANSWER))
+    attempts: list[BulkAttempt] = []
+    ranges: list[tuple[TextRange, int]] = []
+    for piece, attempt in zip(inputs.ranges, found, strict=True):
+        is_next = bool(ranges) and ranges[-1][0].path == piece.path
+        before = ranges[-1][1] + (found[len(ranges) - 1].lines or 0) if is_next else 0
+        attempts.append(attempt.moved(before))
+        ranges.append((piece, before))
+    _report(progress, attempts)
+    return Written(attempts=tuple(attempts), ranges=tuple(ranges))
+
+
+def _answers(answers: DataFrame) -> list[BulkAttempt]:
+    """What the tasks of one job handed back, in the order of their input."""
+    rows = sorted(answers.collect(), key=lambda each: int(each["number"]))
+    return [BulkAttempt.from_json(each["answer"]) for each in rows]
+
+
+def _report(progress: Progress | None, attempts: Sequence[BulkAttempt]) -> None:
+    if progress is not None:
+        records = sum(receipt.row_count for each in attempts for receipt in each.receipts)
+        progress(LoadProgress(phase="reading", records=records))
+
+
+def _opened(graph: str | Graph, actor: str | None, options: Mapping[str, Any] | None) -> AbstractContextManager[Graph]:
+    if isinstance(graph, str):
+        return omnigraph.open(graph, actor=actor, options=dict(options or {}))
+    if options is not None:
+        raise InvalidInputError("An open graph has its options.", help="Give options with the URI of a graph only.")
+    return nullcontext(graph)
+
+
+def _ensure_branch(graph: Graph, branch: str, base: str) -> bool:
+    """Make a branch if it is missing; whether it was."""
+    if any(each.name == branch for each in graph.branches.list()):
+        return False
+    try:
+        graph.branches.create(branch, base)
+    except AlreadyExistsError:
+        return False
+    return True

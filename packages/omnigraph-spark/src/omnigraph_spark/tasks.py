@@ -1,0 +1,102 @@
+"""What tasks do: functions for ``mapInArrow``, which run in the Python workers of a cluster.
+
+Each is made on the driver from plain data and travels pickled; secrets are inside what is pickled and never in rows,
+which Spark may show. A task returns what it did as one row of JSON: Spark keeps exactly one answer per partition, so
+that files of attempts that failed, or came second, are in no answer and in no commit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from omnigraph_spark.text_ranges import TextRange, open_range
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph import BulkAttempt, BulkTicket, RowSet
+
+Batches = Iterable[pa.RecordBatch]
+Task = Callable[[Batches], Iterator[pa.RecordBatch]]
+
+ANSWER: Final = "number long, answer string"
+"""The columns of what writing tasks return: a number that orders the answers, and an attempt as JSON."""
+
+GATHERED_ROWS: Final = 65_536
+"""Spark hands over ten thousand rows at a time; checking has a price per batch."""
+
+
+def write_rows(ticket: BulkTicket, type_key: str) -> Task:
+    """A task that writes the rows of one type of its partition."""
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        from pyspark import TaskContext
+
+        rows = iter(batches)
+        first = next(rows, None)
+        if first is None:
+            return
+        reader = pa.RecordBatchReader.from_batches(first.schema, gather(chain([first], rows)))
+        attempt = ticket.attempt({type_key: reader})
+        # Ordinals within a partition say nothing to anybody; ids do.
+        unplaced = tuple(replace(each, line=None, source=_named(type_key, each.id)) for each in attempt.problems)
+        context = TaskContext.get()
+        number = 0 if context is None else context.partitionId()
+        yield _answer(number, replace(attempt, problems=unplaced))
+
+    return task
+
+
+def write_ranges(ticket: BulkTicket) -> Task:
+    """A task that writes the records of ranges of text; each is named by a row (number, path, start, end)."""
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for row in batch.to_pylist():
+                number = row.pop("number")
+                with open_range(TextRange(**row)) as file:
+                    yield _answer(number, ticket.attempt(file))
+
+    return task
+
+
+def read_pieces(ticket: BulkTicket, rows: RowSet) -> Task:
+    """A task that reads pieces of a set of rows; each is named by its number."""
+
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from gather(ticket.read(rows, batch["piece"].to_pylist()))
+
+    return task
+
+
+def gather(batches: Batches, at_least: int = GATHERED_ROWS) -> Iterator[pa.RecordBatch]:
+    """The same rows in fewer batches: of so many rows each, but for the last."""
+    held: list[pa.RecordBatch] = []
+    rows = 0
+    for batch in batches:
+        held.append(batch)
+        rows += batch.num_rows
+        if rows >= at_least:
+            yield pa.concat_batches(held)
+            held, rows = [], 0
+    if held:
+        yield pa.concat_batches(held)
+
+
+def spread(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
+    """A row for each thing to do, one partition for each as far as there are cores."""
+    return spark.createDataFrame(list(rows), schema)
+
+
+def _named(type_key: str, id_: str | None) -> str | None:
+    return None if id_ is None else f"{type_key.rpartition(':')[2]} {id_!r}"
+
+
+def _answer(number: int, attempt: BulkAttempt) -> pa.RecordBatch:
+    return pa.record_batch({"number": [number], "answer": [attempt.to_json()]})
