@@ -62,7 +62,7 @@ def sink(
     Raises:
         InvalidInputError: the name is empty, or there is no such mode.
     """
-    if not isinstance(stream, str) or not stream.strip():
+    if not stream.strip():
         raise InvalidInputError(
             f"{stream!r} is no name of a stream.", help='Give a text that stays the same, such as stream="orders".'
         )
