@@ -107,7 +107,7 @@ def test_the_reference_page_shows_a_document_of_every_verb_and_an_error() -> Non
         ["error"],
         ["branch", "commit_id", "internal_schema_version", "manifest_version", "types", "uri"],
         ["branch", "commits", "uri"],
-        ["pending", "recoveries", "uri"],
+        ["loads", "pending", "recoveries", "uri"],
         ["blocks", "branch", "caught_up", "cursor", "head", "page_token", "uri"],
         ["columns", "graph_commit_id", "query_name", "row_count", "rows", "target"],
         ["actor_id", "affected_edges", "affected_nodes", "branch", "commit", "query_name", "uri"],

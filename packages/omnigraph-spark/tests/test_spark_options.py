@@ -73,6 +73,8 @@ def test_path_is_where_the_graph_is_when_uri_is_not_given():
         ({"type": "A", "columns": "a,,b"}, '"columns" expects names, separated by commas'),
         ({"type": "A", "columns": "[1]"}, '"columns" expects a JSON list of text'),
         ({"type": "A", "columns": "[a"}, '"columns" expects JSON'),
+        ({"type": "A", "where": "{}"}, '"where" expects a JSON list of conditions'),
+        ({"query": "q", "where": "[]"}, '"where" means nothing without "type"'),
         ({"query": "q", "params": "[]"}, '"params" expects a JSON object'),
         ({"query": "q", "params": "{"}, '"params" expects JSON'),
     ],

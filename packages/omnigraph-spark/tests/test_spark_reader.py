@@ -167,6 +167,18 @@ def test_a_bound_on_a_float_is_a_sieve_that_spark_goes_over_again(graph: og.Grap
     assert read_all(made).num_rows == 8
 
 
+def test_conditions_are_judged_where_the_rows_lie(graph: og.Graph):
+    made = reader(graph, type="Film", columns="code", where='[["year", ">=", 98], ["code", "in", ["f001", "f099"]]]')
+    assert type(made) is TypeReader
+    assert read_all(made)["code"].to_pylist() == ["f099"]
+
+
+def test_filters_of_spark_come_on_top_of_conditions(graph: og.Graph):
+    made = reader(graph, type="Film", where='[["year", ">=", 98]]', pushDown="true")
+    assert list(made.pushFilters([EqualTo(("code",), "f098")])) == []
+    assert read_all(made)["code"].to_pylist() == ["f098"]
+
+
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
@@ -247,6 +259,11 @@ def test_the_schema_of_a_query_costs_no_run(graph: og.Graph, monkeypatch: pytest
         ({"type": "Fim"}, NotFoundError, 'Did you mean "Film"'),
         ({"edgeType": "Film"}, NotFoundError, 'no edge type "Film"'),
         ({"type": "Film", "columns": "id,nope"}, InvalidInputError, "Film has no column 'nope'"),
+        ({"type": "Film", "where": '[["nope", "=", 1]]'}, InvalidInputError, "no column 'nope'"),
+        ({"type": "Film", "where": '[["year", "~", 1]]'}, InvalidInputError, "no operator '~'"),
+        ({"type": "Film", "where": '[["year", "="]]'}, InvalidInputError, "is no condition"),
+        ({"type": "Film", "where": '["year"]'}, InvalidInputError, "'year' is no condition"),
+        ({"type": "Film", "where": '[["score", ">", 1.5]]'}, InvalidInputError, r"score > 1\.5 cannot be judged"),
         ({"type": "Film", "branch": "nope"}, NotFoundError, "nope"),
         ({"type": "Film", "commit": "nope"}, NotFoundError, "nope"),
         ({"type": "Film", "tag": "nope"}, NotFoundError, 'no tag "nope"'),

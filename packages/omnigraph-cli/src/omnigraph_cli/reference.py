@@ -207,8 +207,10 @@ def _json_results() -> Iterator[str]:
         "`recovery_kind` (`RolledForward`, `RolledBack` or `OrphanedBranchDiscarded`), `operation_id`,\n"
         "`graph_commit_id`, `writer_kind`, `branch`, `recovery_for_actor`, who had begun the write, `actor`, which is\n"
         "`omnigraph:recovery`, `created_at`, and `tables`, each with what was `found` and the versions before and\n"
-        "after. `omnigraph recovery run` prints the same, of what it settled and what is left; `omnigraph recovery\n"
-        "discard` prints `uri`, `operation_id`, `reason` and `moved_to`. See\n"
+        "after. Each of `loads` is a bulk load that holds a lease: `id`, `load_id`, `branch`, `state` (`under_way`,\n"
+        "`cut_off` or `unknown`), `writer`, `started_at`, `manifest_version` and `lines`, where its files lie.\n"
+        "`omnigraph recovery run` prints the same, of what it settled and what is left; `omnigraph recovery discard`\n"
+        "prints `uri`, `operation_id`, `reason` and `moved_to`. See\n"
         "[recover from a crash](../how-to/recover-from-a-crash.md).",
     )
     yield _example(

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from omnigraph.history.tags import Tag
     from omnigraph.plan.compiler import explain_query as explain
     from omnigraph.write.bulk import BulkAttempt, BulkReceipt, BulkTicket
+    from omnigraph.write.bulk.leases import LoadLease
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.merge.result import MergeResult
@@ -57,6 +58,7 @@ __all__ = [
     "Graph",
     "GraphStats",
     "IndexReport",
+    "LoadLease",
     "LoadProgress",
     "LoadResult",
     "MaintenanceStats",
@@ -99,6 +101,7 @@ _HOME = {
     "Graph": ("omnigraph.graph", "Graph"),
     "GraphStats": ("omnigraph.engine.stats", "GraphStats"),
     "IndexReport": ("omnigraph.write.indices", "IndexReport"),
+    "LoadLease": ("omnigraph.write.bulk.leases", "LoadLease"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
     "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),

@@ -59,7 +59,9 @@ def test_every_method_has_a_counterpart_with_the_same_parameters(blocking: type,
     for name, method in public(blocking, inspect.isfunction).items():
         counterpart = getattr(awaited, name)
         assert parameters(counterpart) == parameters(method), name
-        assert inspect.iscoroutinefunction(counterpart) or inspect.isasyncgenfunction(counterpart), name
+        # A context manager is made of an asynchronous generator.
+        plain = inspect.unwrap(counterpart)
+        assert inspect.iscoroutinefunction(plain) or inspect.isasyncgenfunction(plain), name
 
 
 def test_a_page_of_changes_is_asked_for_with_the_same_parameters():
@@ -134,6 +136,9 @@ def test_what_is_done_here_is_what_is_done_there():
             assert await g.recoveries.list() == await g.recoveries.pending() == await g.recoveries.settled() == []
             ticket = await g.bulk(["Film"])
             receipt = ticket.write("Film", blocking.table("Film").to_arrow().drop(["id"]).slice(0, 1))
+            async with g.bulk_lease(ticket):
+                assert [each.load_id for each in await g.recoveries.loads()] == [ticket.load_id]
+            assert await g.recoveries.loads() == []
             assert (await g.bulk_publish([receipt], "merge")).total == 1
         with pytest.raises(ClosedError, match=uri):
             await g.refresh()

@@ -43,6 +43,16 @@ def test_explain_runs_nothing_and_foresees_the_traversal(graph: og.Graph) -> Non
     assert "  est. 1 row  read from memory" in str(explained)
 
 
+def test_explain_knows_the_columns_of_the_result_before_there_is_one() -> None:
+    made = og.init(
+        f"memory://{new_ulid()}", schema="node Film { code: String @key  at: DateTime?  n: U64?  v: Vector(2)? }"
+    )
+    text = "query all() { match { $f: Film } return { $f, $f.at as at, $f.n, $f.v } }"
+    assert made.explain(text).schema == made.query(text).to_arrow().schema
+    text = "query sums() { match { $f: Film } return { count($f) as films, avg($f.n) as mean, max($f.code) as last } }"
+    assert made.explain(text).schema == made.query(text).to_arrow().schema
+
+
 def test_explain_with_analyze_tells_rows_of_every_step(graph: og.Graph) -> None:
     explained = graph.explain(QUERIES, "friends", params={"name": "ann"}, analyze=True)
     rows = {each.operator.split()[0]: each.measures.rows for each in explained.steps if each.measures is not None}

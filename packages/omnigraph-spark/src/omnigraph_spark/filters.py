@@ -32,7 +32,7 @@ from pyspark.sql.datasource import (
     StringStartsWith,
 )
 
-Condition = tuple[str, str, object]
+from omnigraph_spark.conditions import Condition
 
 _COMPARISONS: Final[dict[type[Filter], str]] = {
     EqualTo: "=",

@@ -1,7 +1,7 @@
 """``read``, ``query``, ``nodes`` and ``edges``: DataFrames of a graph, with all settings that they need.
 
 They choose the commit in this process and name it to Spark, so that a DataFrame shows one snapshot however often it is
-used, over Spark Connect too. They switch the session's push-down of filters on, without which Spark reads everything.
+used, over Spark Connect too. They need no setting of the session.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import omnigraph
 from omnigraph.errors import InvalidInputError
+from omnigraph_spark.conditions import Condition, check_taken, spell_conditions
 from omnigraph_spark.moments import choose_commit
 from omnigraph_spark.options import STORAGE_PREFIX
 from omnigraph_spark.query_text import query_text
-from omnigraph_spark.sessions import PUSH_DOWN
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, DataFrameReader, SparkSession
@@ -30,6 +30,7 @@ def read(
     type: str,  # noqa: A002 - the word that users say
     *,
     columns: Sequence[str] | None = None,
+    where: Sequence[Condition] = (),
     branch: str | None = None,
     commit: str | None = None,
     tag: str | None = None,
@@ -42,6 +43,7 @@ def read(
         uri: the graph.
         type: ``Film``, or ``node:Film`` and ``edge:Film`` where both exist.
         columns: those to read; Spark does not find out by itself which are used.
+        where: conditions that all rows fulfil, such as ``("year", ">=", 1990)``; they are judged where the rows lie.
         branch: the branch to read, as it is now; by default main.
         commit: the id of a commit instead.
         tag: the name of a tag instead.
@@ -49,11 +51,13 @@ def read(
 
     Raises:
         NotFoundError: there is no such graph, type, branch, commit or tag.
-        InvalidInputError: the type has no such column, or ``branch``, ``commit`` and ``tag`` are mixed.
+        InvalidInputError: the type has no such column, a condition cannot be judged there, or ``branch``, ``commit``
+            and ``tag`` are mixed.
     """
     with omnigraph.open(uri, mode="r", options=options) as graph:
         scan = graph.scan(type, columns, snapshot=choose_commit(graph, branch=branch, commit=commit, tag=tag))
-    return _frame(spark, scan, options)
+    check_taken(scan, where)
+    return _frame(spark, scan, options, where)
 
 
 def query(
@@ -213,17 +217,21 @@ def _check_columns(scans: Sequence[omnigraph.TypeScan], type_column: str) -> Non
                 )
 
 
-def _frame(spark: SparkSession, scan: omnigraph.TypeScan, options: Mapping[str, Any] | None) -> DataFrame:
-    spark.conf.set(PUSH_DOWN, "true")
+def _frame(
+    spark: SparkSession,
+    scan: omnigraph.TypeScan,
+    options: Mapping[str, Any] | None,
+    where: Sequence[Condition] = (),
+) -> DataFrame:
     reader = _reader(spark, scan.uri, scan.commit_id, options).option("type", scan.type_key)
-    return reader.option("columns", json.dumps(scan.schema.names)).option("pushDown", "true").load()
+    reader = reader.option("columns", json.dumps(scan.schema.names))
+    return (reader.option("where", spell_conditions(where)) if where else reader).load()
 
 
 def _reader(spark: SparkSession, uri: str, commit_id: str, options: Mapping[str, Any] | None) -> DataFrameReader:
     reader = spark.read.format("omnigraph").option("uri", uri).option("commit", commit_id)
-    for name, value in (options or {}).items():
-        reader = reader.option(STORAGE_PREFIX + name, value)
-    return reader
+    given = {name: value for name, value in (options or {}).items() if value is not None}
+    return reader.options(**{STORAGE_PREFIX + name: value for name, value in given.items()})
 
 
 def _json(params: Mapping[str, Any]) -> str:

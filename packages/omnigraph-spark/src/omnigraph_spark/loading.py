@@ -82,19 +82,21 @@ def load(
         inputs = sort_inputs(spark, data)
         types = None if isinstance(inputs, TextInput) else [each.type_name for each in inputs]
         ticket = opened.bulk(types, branch=branch, load_id=load_id)
-        written = Written() if ticket.landed else _write(spark, ticket, inputs, progress)
-        if on_error == "stop":
-            BulkAttempt.together(written.attempts).raise_problems()
-        done = opened.bulk_publish(
-            written.attempts,
-            mode,
-            branch=branch,
-            actor=actor,
-            load_id=ticket.load_id,
-            judge=SparkJudge(spark, ticket),
-            locate=written.locate(ticket),
-            progress=progress,
-        )
+        # What an earlier load of this name made is there; nothing will be written.
+        with nullcontext() if ticket.landed else opened.bulk_lease(ticket):
+            written = Written() if ticket.landed else _write(spark, ticket, inputs, progress)
+            if on_error == "stop":
+                BulkAttempt.together(written.attempts).raise_problems()
+            done = opened.bulk_publish(
+                written.attempts,
+                mode,
+                branch=branch,
+                actor=actor,
+                load_id=ticket.load_id,
+                judge=SparkJudge(spark, ticket),
+                locate=written.locate(ticket),
+                progress=progress,
+            )
     return replace(done, base_branch=base, branch_created=created)
 
 

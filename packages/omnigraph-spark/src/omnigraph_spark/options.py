@@ -18,6 +18,7 @@ from typing import Any, Final, Literal
 from omnigraph.errors import InvalidInputError
 from omnigraph.plugins import find_backend, installed_plugins
 from omnigraph.storage import parse_uri
+from omnigraph_spark.conditions import Condition, conditions_of
 
 STORAGE_PREFIX: Final = "storage."
 
@@ -33,7 +34,7 @@ class SparkOption:
         name: as users write it, in camelCase.
         help: one line for messages and the docs.
         kind: what its text is turned into: ``text``, ``flag``, ``count`` (an integer from 1), ``names`` (a tuple of
-            text) or ``values`` (a dict).
+            text), ``values`` (a dict) or ``conditions`` (a tuple of them).
         verbs: what it is for.
         group: of the options of one group at most one is given.
         needs: one of these options has to be given too; any when it is empty.
@@ -41,7 +42,7 @@ class SparkOption:
 
     name: str
     help: str
-    kind: Literal["text", "flag", "count", "names", "values"] = "text"
+    kind: Literal["text", "flag", "count", "names", "values", "conditions"] = "text"
     verbs: tuple[Verb, ...] = ("read",)
     group: str | None = None
     needs: tuple[str, ...] = ()
@@ -78,8 +79,14 @@ OPTIONS: Final[tuple[SparkOption, ...]] = (
         needs=_TYPES,
     ),
     SparkOption(
+        name="where",
+        help='conditions that are judged where the rows lie, in JSON: [["year", ">=", 1990]]',
+        kind="conditions",
+        needs=_TYPES,
+    ),
+    SparkOption(
         name="pushDown",
-        help="whether filters are judged where the rows lie; false by default",
+        help="whether Spark hands its own filters over; false by default, and right only as said below",
         kind="flag",
         needs=_TYPES,
     ),
@@ -277,6 +284,13 @@ def _values(option: SparkOption, text: str) -> dict[str, Any]:
     return found
 
 
+def _conditions(option: SparkOption, text: str) -> tuple[Condition, ...]:
+    found = _json(option, text)
+    if not isinstance(found, list):
+        raise _malformed(option, text, "a JSON list of conditions")
+    return conditions_of(found)
+
+
 def _json(option: SparkOption, text: str) -> Any:
     try:
         return json.loads(text)
@@ -290,6 +304,7 @@ _KINDS: Final[Mapping[str, Callable[[SparkOption, str], Any]]] = {
     "count": _count,
     "names": _names,
     "values": _values,
+    "conditions": _conditions,
 }
 
 

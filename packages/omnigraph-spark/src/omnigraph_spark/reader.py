@@ -17,7 +17,8 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 import omnigraph
-from omnigraph_spark.filters import Condition, condition_of
+from omnigraph_spark.conditions import Condition
+from omnigraph_spark.filters import condition_of
 from omnigraph_spark.schema import arrow_schema_for, cast_batch, spark_schema
 
 ROWS_PER_PARTITION: Final = 250_000
@@ -35,7 +36,7 @@ class PartsPartition(InputPartition):
 
 
 class TypeReader(DataSourceReader):
-    """Reads the rows of a type. Spark judges all filters."""
+    """Reads the rows of a type for which conditions hold. Spark judges all of its own filters."""
 
     def __init__(
         self,
@@ -44,12 +45,13 @@ class TypeReader(DataSourceReader):
         *,
         partitions: int | None = None,
         rows_per_partition: int = ROWS_PER_PARTITION,
+        where: Sequence[Condition] = (),
     ) -> None:
         self.scan = scan
         self.asked = schema
         self.most_partitions = partitions
         self.rows_per_partition = rows_per_partition
-        self.where: tuple[Condition, ...] = ()
+        self.where = tuple(where)
 
     def partitions(self) -> Sequence[InputPartition]:
         rows = [(each.number, each.row_count) for each in self.scan.parts if each.row_count]
@@ -68,12 +70,17 @@ class TypeReader(DataSourceReader):
 
 
 class FilteringTypeReader(TypeReader):
-    """Reads the rows of a type that filters leave. Spark refuses it where the session does not push filters."""
+    """Takes filters from Spark too, which it refuses where the session does not push filters.
+
+    Spark 4.3 keeps the last reader of a DataFrame that filters were pushed to, and uses it for every later read of the
+    same DataFrame, and for every other one in the same query, whatever their own filters are: rows are missing then and
+    nobody is told (tests/test_spark_surface.py shows it). So this is for who asks for it.
+    """
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - as Spark calls it
         found = [(each, condition_of(each)) for each in filters]
         known = [(each, condition) for each, condition in found if condition is not None]
-        self.where = tuple(condition for _, condition in known)
+        self.where += tuple(condition for _, condition in known)
         # What storage judges as a sieve only is asked of it all the same, and of Spark again.
         taken = {id(each) for each, condition in known if self.scan.takes(condition)}
         return [each for each in filters if id(each) not in taken]

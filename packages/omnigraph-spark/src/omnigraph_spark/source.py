@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 import omnigraph
 from omnigraph.errors import InvalidInputError
 from omnigraph_spark.change_stream import change_schema, make_stream_reader
+from omnigraph_spark.conditions import check_taken
 from omnigraph_spark.moments import choose_commit
 from omnigraph_spark.options import SourceOptions, parse_options
 from omnigraph_spark.query_text import query_text
@@ -79,6 +80,7 @@ class OmnigraphSource(DataSource):
             schema,
             partitions=self.given.get("partitions"),
             rows_per_partition=self.given.get("rowsPerPartition", ROWS_PER_PARTITION),
+            where=self.given.get("where", ()),
         )
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - as Spark calls it
@@ -100,7 +102,9 @@ class OmnigraphSource(DataSource):
 
     def _scan_type(self, columns: Sequence[str] | None) -> omnigraph.TypeScan:
         with self._open() as graph:
-            return graph.scan(self.given.type_name or "", columns, snapshot=self.commit_id)
+            scan = graph.scan(self.given.type_name or "", columns, snapshot=self.commit_id)
+        check_taken(scan, self.given.get("where", ()))
+        return scan
 
     def _scan_query(self) -> QueryScan:
         source, name = self.given.get("query"), self.given.get("queryName")

@@ -54,7 +54,8 @@ def list_recoveries(session: Session, uri: str, commit: str | None, options: dic
 
     A pending one is "cut off" when its process is gone or gave it up, "unknown" when it may live, and "refused" when
     its plan cannot be acted on, with the reason. A settled one was "rolled forward": its commit is there; or "rolled
-    back": nothing of it is; or its branch is gone. The id behind it names the write. Nothing is written.
+    back": nothing of it is; or its branch is gone. The id behind it names the write. Bulk loads that take long come
+    last, "under way", "cut off" or "unknown", with their names. Nothing is written.
 
     Exit code 0 also when there is none.
     """
@@ -62,8 +63,9 @@ def list_recoveries(session: Session, uri: str, commit: str | None, options: dic
     with place.open(session) as graph, session.working(f"reading {place.uri}"):
         pending = tuple(each for each in graph.recoveries.pending() if commit in (None, each.graph_commit_id))
         settled = tuple(graph.recoveries.list(commit=commit))
+        loads = tuple(graph.recoveries.loads()) if commit is None else ()
     none = f"no write to {graph.uri} was cut off{'' if commit is None else f' that was to make commit {commit}'}"
-    session.show(RecoveriesResult(uri=graph.uri, pending=pending, recoveries=settled, none=none))
+    session.show(RecoveriesResult(uri=graph.uri, pending=pending, recoveries=settled, loads=loads, none=none))
     return ExitCode.DONE
 
 

@@ -11,7 +11,7 @@ from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, lines_of, moment_of
 from omnigraph_cli.output.recovery_results import DiscardedResult, RecoveriesResult
 
 if TYPE_CHECKING:
-    from omnigraph import PendingWrite, Recovery
+    from omnigraph import LoadLease, PendingWrite, Recovery
 
 _STATES: Final = {"under_way": "under way", "cut_off": "cut off", "unknown": "unknown", "refused": "refused"}
 _KINDS: Final = {
@@ -24,10 +24,11 @@ _WIDTH: Final = 2 + max(map(len, (*_STATES.values(), *_KINDS.values())))
 
 @lines_of.register
 def _(result: RecoveriesResult) -> Iterator[Line]:
-    if not result.pending and not result.recoveries:
+    if not result.pending and not result.recoveries and not result.loads:
         yield Line(Text("nothing: ", GOOD), result.none)
     yield from _pending_lines(result.pending)
     yield from (_recovery_line(each) for each in result.recoveries)
+    yield from (_load_line(each) for each in result.loads)
 
 
 @lines_of.register
@@ -58,6 +59,11 @@ def _recovery_line(recovery: Recovery) -> Line:
     head = Text.assemble((f"{_KINDS[recovery.kind]:<{_WIDTH}}", GOOD), (recovery.operation_id, "bold"))
     write = _write_words(recovery.writer_kind, recovery.branch, recovery.recovery_for_actor, recovery.graph_commit_id)
     return Line(head, f"  {moment_of(recovery.created_at)}  {write}")
+
+
+def _load_line(load: LoadLease) -> Line:
+    head = Text.assemble(f"{_STATES[load.state]:<{_WIDTH}}", (load.load_id, "bold"))
+    return Line(head, f"  {moment_of(load.started_at)}  bulk load to {load.branch} of {', '.join(load.lines)}")
 
 
 def _write_words(verb: str | None, branch: str | None, actor: str | None, commit: str | None) -> str:

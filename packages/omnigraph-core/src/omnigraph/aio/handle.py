@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from itertools import islice
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, Self, TypeVar
@@ -27,12 +28,14 @@ if TYPE_CHECKING:
     from omnigraph.history.recoveries import Recovery
     from omnigraph.history.repository import SnapshotLike
     from omnigraph.history.snapshot import Snapshot
-    from omnigraph.write.bulk import BulkReceipt, BulkTicket
+    from omnigraph.write.bulk import BulkAttempt, BulkReceipt, BulkTicket
+    from omnigraph.write.bulk.leases import LoadLease
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.mutate import MutationResult, OnConflict
     from omnigraph.write.records import LoadInput
     from omnigraph.write.recovery.listing import PendingWrite
+    from omnigraph.write.validation.row_sets import BulkJudge
 
 T = TypeVar("T")
 
@@ -169,15 +172,39 @@ class AsyncGraph:
 
     async def bulk_publish(
         self,
-        receipts: Sequence[BulkReceipt | str],
+        receipts: Sequence[BulkAttempt | BulkReceipt | str],
         mode: str = "append",
         *,
         branch: str = "main",
         actor: str | None = None,
         load_id: str | None = None,
+        judge: BulkJudge | None = None,
+        locate: Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None = None,
+        progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
-        """As ``Graph.bulk_publish``."""
-        return await self._ask(lambda g: g.bulk_publish(receipts, mode, branch=branch, actor=actor, load_id=load_id))
+        """As ``Graph.bulk_publish``; ``judge``, ``locate`` and ``progress`` are called in another thread."""
+        return await self._ask(
+            lambda g: g.bulk_publish(
+                receipts,
+                mode,
+                branch=branch,
+                actor=actor,
+                load_id=load_id,
+                judge=judge,
+                locate=locate,
+                progress=progress,
+            )
+        )
+
+    @asynccontextmanager
+    async def bulk_lease(self, ticket: BulkTicket) -> AsyncIterator[None]:
+        """As ``Graph.bulk_lease``."""
+        lease = await self._ask(lambda g: g.bulk_lease(ticket))
+        await self._ask(lambda _: lease.__enter__())
+        try:
+            yield
+        finally:
+            await self._ask(lambda _: lease.__exit__(None, None, None))
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -318,6 +345,10 @@ class AsyncRecoveries:
     async def pending(self) -> builtins.list[PendingWrite]:
         """As ``Recoveries.pending``."""
         return await self._ask(lambda g: g.recoveries.pending())
+
+    async def loads(self) -> builtins.list[LoadLease]:
+        """As ``Recoveries.loads``."""
+        return await self._ask(lambda g: g.recoveries.loads())
 
     async def settled(self) -> builtins.list[Recovery]:
         """As ``Recoveries.settled``."""

@@ -40,7 +40,8 @@ MAX_PLACES: Final = 8
 """Of so many graphs a process keeps open what its scans read from."""
 
 Condition = tuple[str, str, object]
-"""A column, an operator and a value: ``("year", ">=", 1990)``; the value of a null test is None."""
+"""A column, an operator and a value: ``("year", ">=", 1990)``; a date is one of Python's or its text, the value of a
+null test is None."""
 
 _COMPARISONS: Final = {
     "=": Operator.EQ,
@@ -157,7 +158,7 @@ class TypeScan:
             encoded = encode_null_test(column, of, is_null=is_null)
         elif operator == "in":
             values = value if isinstance(value, Sequence) and not isinstance(value, str) else ()
-            encoded = encode_membership(column, of, [_plain(each) for each in values])
+            encoded = encode_membership(column, of, [_plain(each, of) for each in values])
         elif operator == "starts with" and of.scalar is not Scalar.STRING:
             encoded = None
         elif of.scalar.is_float:
@@ -165,7 +166,7 @@ class TypeScan:
             is_safe = operator in _SIEVES_OF_FLOATS and _is_exactly(value, of.scalar)
             return (encode(column, of, _COMPARISONS[operator], value) if is_safe else None), False
         else:
-            encoded = encode(column, of, _COMPARISONS[operator], _plain(value))
+            encoded = encode(column, of, _COMPARISONS[operator], _plain(value, of))
         return encoded, encoded is not None
 
 
@@ -202,11 +203,16 @@ def make_scan(repository: Repository, snapshot: Snapshot, target: TypeTable, col
     )
 
 
-def _plain(value: object) -> object:
-    """A value as the encoder takes it: dates are days since 1970."""
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return (value - _EPOCH).days
-    return value
+def _plain(value: object, of: ValueType) -> object:
+    """A value as the encoder takes it: dates, or their texts, are days since 1970."""
+    if of.scalar is not Scalar.DATE:
+        return value
+    if isinstance(value, str):
+        try:
+            value = date.fromisoformat(value)
+        except ValueError:
+            return None
+    return (value - _EPOCH).days if isinstance(value, date) and not isinstance(value, datetime) else None
 
 
 def _is_exactly(value: object, scalar: Scalar) -> bool:

@@ -8,7 +8,7 @@ that begins after the close is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -23,6 +23,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.write.branches import Branches
 from omnigraph.write.branching import ensure_branch
 from omnigraph.write.bulk import BulkAttempt, BulkPublish, BulkReceipt, BulkTicket, make_ticket, publish_receipts
+from omnigraph.write.bulk.leases import leased
 from omnigraph.write.load import LoadProgress, LoadRequest, LoadResult, load, parse_mode
 from omnigraph.write.maintenance import Maintenance
 from omnigraph.write.mutate import MutationRequest, MutationResult, OnConflict, mutate
@@ -207,6 +208,15 @@ class Graph(ReadVerbs, Comparing):
             check_name(load_id, "load id")
             declared = self._repository.snapshot(self._repository.newest(branch)).schema.tables
             return make_ticket(self._repository, select_types(declared, types), branch=branch, load_id=load_id)
+
+    def bulk_lease(self, ticket: BulkTicket) -> AbstractContextManager[None]:
+        """Say during a block that a load writes files by this ticket, so that nobody takes them for litter.
+
+        A load that takes minutes should hold one from before its first file until it is published; see
+        ``recoveries.loads``.
+        """
+        with self._writing():
+            return leased(self._repository, ticket)
 
     def bulk_publish(
         self,

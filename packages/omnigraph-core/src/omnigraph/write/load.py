@@ -11,7 +11,7 @@ the files that are written already.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import partial
@@ -37,6 +37,7 @@ from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, Wr
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, TypedRows, read_records
+from omnigraph.write.rejudging import Judged
 from omnigraph.write.stage import AttemptFiles, Incoming, Judging, StagedChanges, prepare_changes
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.edge_ids import merge_tuple
@@ -226,13 +227,16 @@ def publish_rows(
     total = sum(each.rows.row_count for each in incoming)
     deadline = Deadline(seconds=request.deadline_seconds)
     last: list[StagedChanges] = []
+    how = judging or Judging()
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
+        nonlocal how
         _refuse_repetition(log, request, since=staged_at)
         if snapshot.schema.digest != schema.digest:
             raise schema_moved(log, staged_at, "Repeat the load: its records are read anew, by the new schema.")
         request.report("checking", total)
-        staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void, judging=judging or Judging())
+        staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void, judging=how)
+        how = replace(how, earlier=Judged(snapshot=snapshot, read_keys=staged.read_keys))
         if not last:
             # It bounds the effort against others, and judging millions of rows is none.
             deadline.begin()

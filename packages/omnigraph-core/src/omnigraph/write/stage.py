@@ -30,6 +30,7 @@ from omnigraph.write.committed import CommittedRows
 from omnigraph.write.forks import Forks, on_line
 from omnigraph.write.plan import TableEffect
 from omnigraph.write.problems import ProblemLog
+from omnigraph.write.rejudging import Judged, touched_changes
 from omnigraph.write.validation import validate_changes
 from omnigraph.write.validation.edge_ids import keep_last, resolve_edge_ids
 from omnigraph.write.validation.sets import LIMITS, Limits
@@ -96,10 +97,12 @@ class Judging:
     Attributes:
         limits: from which size on a check goes another way, and who answers questions about many rows.
         found: rules that are known to be broken, by whoever judged the values of all rows; None when nobody did.
+        earlier: that the same rows were found right; None the first time.
     """
 
     limits: Limits = LIMITS
     found: ProblemLog | None = None
+    earlier: Judged | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,12 +148,7 @@ def prepare_changes(
     """
     committed = CommittedRows(snapshot, repository.tables, repository.warm)
     judged = ChangeSet(changes=tuple(_change(each, committed) for each in incoming))
-    problems = ProblemLog() if judging.found is None else judging.found.copy()
-    are_checked = judging.found is not None
-    validate_changes(
-        judged, snapshot.schema, committed, problems, values_are_checked=are_checked, limits=judging.limits
-    )
-    problems.raise_violated()
+    _judge(judged, committed, judging)
     if is_void:
         files.forget()
         for each in incoming:
@@ -158,6 +156,25 @@ def prepare_changes(
     # Every record is judged, and where several have one id, the last of them is written.
     changes = ChangeSet(changes=tuple(_last_records(each, committed) for each in judged.changes))
     return stage_changes(repository, changes, committed, files)
+
+
+def _judge(changes: ChangeSet, committed: CommittedRows, judging: Judging) -> None:
+    """Judge rows of a load; those that were right before, only as far as others may have made them wrong.
+
+    Raises:
+        ConstraintError: they break a rule.
+    """
+    problems = ProblemLog() if judging.found is None else judging.found.copy()
+    are_checked = judging.found is not None
+    newer, earlier = committed.snapshot, judging.earlier
+    if earlier is not None:
+        touched = touched_changes(changes, newer.schema, earlier, newer, committed.tables)
+        if touched is not None:
+            # What the earlier verdict relied on, this one relies on, as it is now.
+            committed.looked_at |= earlier.read_keys
+            changes, are_checked = touched, True
+    validate_changes(changes, newer.schema, committed, problems, values_are_checked=are_checked, limits=judging.limits)
+    problems.raise_violated()
 
 
 def stage_changes(

@@ -9,6 +9,7 @@ from typing import Any
 from omnigraph.history.recoveries import Recovery, read_recoveries
 from omnigraph.history.repository import Repository
 from omnigraph.history.whereabouts import Fate, fate_of
+from omnigraph.write.bulk.leases import LoadLease, list_leases
 from omnigraph.write.sidecar import FoundSidecar, list_sidecars, read_sidecar
 from omnigraph.write.sidecar_form import SidecarFormError
 from omnigraph.write.under_way import is_under_way
@@ -64,6 +65,15 @@ class Recoveries:
         with self._repository.lifetime:
             found = [self._pending(each) for each in list_sidecars(self._repository.adapter)]
         return [each for each in found if each is not None]
+
+    def loads(self) -> builtins.list[LoadLease]:
+        """Bulk loads that hold a lease: under way, or cut off with files that nobody will publish; the oldest first.
+
+        Raises:
+            ClosedError: the graph was closed.
+        """
+        with self._repository.lifetime:
+            return list_leases(self._repository)
 
     def settled(self) -> builtins.list[Recovery]:
         """What was done about writes that were cut off when this handle was opened for writing, in that order.
