@@ -28,6 +28,7 @@ import inspect
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -239,19 +240,38 @@ def run_pycon(block: Block, namespace: dict[str, Any]) -> None:
     namespace.update(test.globs)
 
 
+def uses_spark(page: Path) -> bool:
+    return any(block.is_run and "import omnigraph_spark" in block.text for block in split_page(page)[1])
+
+
 def page_to_run(page: Path) -> Any:
     """A page as a parameter, skipped where it needs Spark and there is none."""
-    is_spark = any(block.is_run and "import omnigraph_spark" in block.text for block in split_page(page)[1])
     missing = pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="Spark is not installed")
-    return pytest.param(page, id=page.name, marks=[missing] if is_spark else [])
+    return pytest.param(page, id=page.name, marks=[missing] if uses_spark(page) else [])
+
+
+@pytest.fixture
+def workplace(page: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory that a page is run in. Java stays in the one that it was started in, so that pages with Spark share
+    one, which each of them finds empty."""
+    if not uses_spark(page):
+        return tmp_path
+    shared = tmp_path_factory.getbasetemp() / "spark-pages"
+    shared.mkdir(exist_ok=True)
+    for each in shared.iterdir():
+        if each.is_dir() and not each.is_symlink():
+            shutil.rmtree(each)
+        else:
+            each.unlink()
+    return shared
 
 
 @pytest.mark.parametrize(
     "page", [page_to_run(page) for page in PAGES if any(block.is_run for block in split_page(page)[1])]
 )
-def test_the_code_of_a_page_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+def test_the_code_of_a_page_runs(page: Path, workplace: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(workplace)
+    (workplace / "examples").symlink_to(ROOT / "examples")
     namespace: dict[str, Any] = {"__name__": "__page__"}
     catalog: Catalog | None = None
     for block in split_page(page)[1]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph import aio
     from omnigraph.engine.budget import QueryBudget
+    from omnigraph.engine.change_span import ChangeSpan
     from omnigraph.engine.diff import Change, Diff, DiffSummary
     from omnigraph.engine.explanation import Explanation
     from omnigraph.engine.feed_pages import ChangeBlock, ChangeCause, CommitPage, FeedPage
@@ -45,6 +46,7 @@ __all__ = [
     "Change",
     "ChangeBlock",
     "ChangeCause",
+    "ChangeSpan",
     "Commit",
     "CommitPage",
     "Diff",
@@ -87,6 +89,7 @@ _HOME = {
     "Change": ("omnigraph.engine.diff", "Change"),
     "ChangeBlock": ("omnigraph.engine.feed_pages", "ChangeBlock"),
     "ChangeCause": ("omnigraph.engine.feed_pages", "ChangeCause"),
+    "ChangeSpan": ("omnigraph.engine.change_span", "ChangeSpan"),
     "Commit": ("omnigraph.history.commits", "Commit"),
     "CommitPage": ("omnigraph.engine.feed_pages", "CommitPage"),
     "Diff": ("omnigraph.engine.diff", "Diff"),

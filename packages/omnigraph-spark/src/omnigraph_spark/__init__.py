@@ -14,12 +14,26 @@ if TYPE_CHECKING:
     from omnigraph_spark.frames import edges, nodes, query, read
     from omnigraph_spark.loading import load
     from omnigraph_spark.sessions import session
+    from omnigraph_spark.sinks import by_column, sink
 
-__all__ = ["ExportProgress", "ExportResult", "edges", "export", "load", "nodes", "query", "read", "session"]
+__all__ = [
+    "ExportProgress",
+    "ExportResult",
+    "by_column",
+    "edges",
+    "export",
+    "load",
+    "nodes",
+    "query",
+    "read",
+    "session",
+    "sink",
+]
 
 _HOME = {
     "ExportProgress": "omnigraph_spark.exporting",
     "ExportResult": "omnigraph_spark.exporting",
+    "by_column": "omnigraph_spark.sinks",
     "edges": "omnigraph_spark.frames",
     "export": "omnigraph_spark.exporting",
     "load": "omnigraph_spark.loading",
@@ -27,6 +41,7 @@ _HOME = {
     "query": "omnigraph_spark.frames",
     "read": "omnigraph_spark.frames",
     "session": "omnigraph_spark.sessions",
+    "sink": "omnigraph_spark.sinks",
 }
 
 

@@ -90,6 +90,47 @@ OPTIONS: Final[tuple[SparkOption, ...]] = (
         kind="flag",
         needs=_TYPES,
     ),
+    SparkOption(
+        name="start",
+        help="where a new stream begins: now, beginning, or after: with the id of a commit; every stream says it",
+        verbs=("readStream",),
+    ),
+    SparkOption(
+        name="types",
+        help="changes of these types, with images as JSON; of all types by default",
+        kind="names",
+        verbs=("readStream",),
+        group="subject",
+        needs=("start",),
+    ),
+    SparkOption(
+        name="kinds",
+        help="changes of these kinds: node, edge; both by default",
+        kind="names",
+        verbs=("readStream",),
+        needs=("start",),
+    ),
+    SparkOption(
+        name="ops",
+        help="changes of these operations: insert, update, delete; all by default",
+        kind="names",
+        verbs=("readStream",),
+        needs=("start",),
+    ),
+    SparkOption(
+        name="maxCommitsPerTrigger",
+        help="at most so many commits in a micro-batch; 1000 by default",
+        kind="count",
+        verbs=("readStream",),
+        needs=("start",),
+    ),
+    SparkOption(
+        name="commitsPerPartition",
+        help="so many commits of a micro-batch are read by one task; 8 by default",
+        kind="count",
+        verbs=("readStream",),
+        needs=("start",),
+    ),
 )
 """Every option, in the order of the docs. Streams and writes add theirs here and nowhere else."""
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 
-from pyspark.sql.datasource import DataSource, DataSourceReader
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
 import omnigraph
 from omnigraph.errors import InvalidInputError
+from omnigraph_spark.change_stream import change_schema, make_stream_reader
 from omnigraph_spark.conditions import check_taken
 from omnigraph_spark.moments import choose_commit
 from omnigraph_spark.options import SourceOptions, parse_options
@@ -50,6 +51,7 @@ class OmnigraphSource(DataSource):
         self.given = parse_options(options)
         self.commit_id = None
         self._scan: omnigraph.TypeScan | QueryScan | None = None
+        self._change_schema: StructType | None = None
         if self.given.can_be("read"):
             with self._open() as graph:
                 self.commit_id = choose_commit(graph, **self.given.moment)
@@ -59,6 +61,10 @@ class OmnigraphSource(DataSource):
         return "omnigraph"
 
     def schema(self) -> StructType:
+        # Spark does not say what it asks for; where to start does, which only a stream has.
+        if self.given.get("start") is not None:
+            self.given.check("readStream")
+            return self._changes()
         return schema_of(self._scanned())
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -76,6 +82,16 @@ class OmnigraphSource(DataSource):
             rows_per_partition=self.given.get("rowsPerPartition", ROWS_PER_PARTITION),
             where=self.given.get("where", ()),
         )
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - as Spark calls it
+        """The reader of a stream of changes."""
+        return make_stream_reader(self.given, schema, self._changes())
+
+    def _changes(self) -> StructType:
+        """The columns of a stream; found out once, and pickled with the source."""
+        if self._change_schema is None:
+            self._change_schema = change_schema(self.given)
+        return self._change_schema
 
     def _scanned(self) -> omnigraph.TypeScan | QueryScan:
         """What is read; found out once, and pickled with the source."""
@@ -95,7 +111,8 @@ class OmnigraphSource(DataSource):
         if source is None:
             raise InvalidInputError(
                 "What is to be read is not said.",
-                help='Give a type, .option("type", "Film"), or a query, .option("query", "query ... { ... }").',
+                help='Give a type, .option("type", "Film"), or a query, .option("query", "query ... { ... }"); for a '
+                'stream of changes say where it begins, .option("start", "now").',
             )
         params = self.given.get("params")
         with self._open() as graph:

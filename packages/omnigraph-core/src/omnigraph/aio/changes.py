@@ -9,6 +9,7 @@ from omnigraph.engine.feed_bounds import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT
 
 if TYPE_CHECKING:
     from omnigraph.aio.handle import Ask
+    from omnigraph.engine.change_span import ChangeSpan
     from omnigraph.engine.feed_pages import CommitPage, FeedPage
     from omnigraph.graph import Graph
     from omnigraph.history.commits import Commit
@@ -80,6 +81,32 @@ class AsyncChanges:
         )
         while (page := await self._ask(lambda _: next(pages, None))) is not None:
             yield page
+
+    async def span(
+        self,
+        branch: str = "main",
+        *,
+        start: str | None = None,
+        cursor: str | None = None,
+        through: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        max_commits: int | None = None,
+    ) -> ChangeSpan:
+        """As ``Changes.span``."""
+        return await self._ask(
+            lambda g: g.changes.span(
+                branch,
+                start=start,
+                cursor=cursor,
+                through=through,
+                kinds=kinds,
+                types=types,
+                ops=ops,
+                max_commits=max_commits,
+            )
+        )
 
     async def of(
         self,

@@ -1,6 +1,7 @@
 """What one commit changed against its first parent, in an order that a consumer can be brought back into.
 
-    states before and after ── types whose pins differ ── row_changes ──> (Change, RowMark), (Change, RowMark), ...
+    states before and after ── types whose pins differ ── rows_between ──> RowChanges of a type, ...
+                                                       └─ changes_between ──> (Change, RowMark), (Change, RowMark), ...
 
 Nodes come before edges, types by identity, rows by id: the order depends on nothing but the two states, so the mark of
 a row says what was delivered up to it. Nothing is read of types that the commit did not touch.
@@ -46,7 +47,20 @@ def changes_between(
     *,
     behind: RowMark | None = None,
 ) -> Iterator[tuple[Change, RowMark]]:
-    """The changes of the commit that made ``after``, each with its mark; read as they are asked for.
+    """The changes of the commit that made ``after``, each with its mark. Arguments and errors as ``rows_between``."""
+    for target, rows in rows_between(tables, before, after, wanted, behind=behind):
+        yield from _marked(after.commit, target, rows)
+
+
+def rows_between(
+    tables: TableStorage,
+    before: Snapshot | None,
+    after: Snapshot,
+    wanted: WantedChanges,
+    *,
+    behind: RowMark | None = None,
+) -> Iterator[tuple[TypeTable, RowChanges]]:
+    """The rows that the commit that made ``after`` changed, some of a type at a time; read as they are asked for.
 
     Args:
         tables: of the graph.
@@ -71,7 +85,7 @@ def changes_between(
         if behind is not None and place == reached:
             found = _behind(found, behind)
         for rows in found:
-            yield from _marked(after.commit, target, rows if wanted.ops == OPS else rows.only(wanted.ops))
+            yield target, rows if wanted.ops == OPS else rows.only(wanted.ops)
 
 
 @contextmanager

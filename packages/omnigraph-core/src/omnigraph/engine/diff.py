@@ -265,10 +265,13 @@ def arrow_rows(target: TypeTable, rows: RowChanges) -> pa.RecordBatch:
     for side in (rows.before, rows.after):
         objects = json_objects(_properties(target, side), len(side))
         texts.append(pc.if_else(side.is_valid(), objects, pa.scalar(None, objects.type)))
+    return pa.RecordBatch.from_arrays([*facts_of(target, rows), *texts], schema=ARROW_SCHEMA)
+
+
+def facts_of(target: TypeTable, rows: RowChanges) -> list[pa.Array]:
+    """The columns of ``ARROW_SCHEMA`` before the images."""
     same = (pa.repeat(each, len(rows)) for each in (target.kind, target.name))
-    return pa.RecordBatch.from_arrays(
-        [*same, rows.ids, rows.ops, *_endpoints(target, rows), *texts], schema=ARROW_SCHEMA
-    )
+    return [*same, rows.ids, rows.ops, *_endpoints(target, rows)]
 
 
 def _endpoints(target: TypeTable, rows: RowChanges) -> tuple[pa.Array, pa.Array]:

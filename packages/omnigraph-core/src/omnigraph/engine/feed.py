@@ -90,7 +90,7 @@ def poll(repository: Repository, request: FeedRequest) -> FeedPage:
     head = repository.newest(request.branch)
     wanted = WantedChanges.of(repository.snapshot(head).schema.tables, request.filter)
     bound_to = feed_bindings(repository, head, wanted)
-    place = _begin(head, request, bound_to)
+    place = begin_at(head, request, bound_to)
     room = PageRoom(limit=request.limit, max_bytes=request.max_bytes)
     walk = CommitWalk(repository, head, place.behind)
     blocks: list[ChangeBlock] = []
@@ -147,7 +147,14 @@ def feed_bindings(repository: Repository, head: ManifestLog, wanted: WantedChang
     }
 
 
-def _begin(head: ManifestLog, request: FeedRequest, bound_to: Mapping[str, str]) -> Place:
+def begin_at(head: ManifestLog, request: FeedRequest, bound_to: Mapping[str, str]) -> Place:
+    """Where a consumer stands.
+
+    Raises:
+        NotFoundError: it starts after a commit that there is not.
+        InvalidInputError: it starts after a commit that came by a merge.
+        ChangeCursorRejectedError: its cursor or page token belongs elsewhere.
+    """
     if request.cursor is not None:
         return read_token(request.cursor, TokenKind.FEED_CURSOR, bound_to)
     if request.page_token is not None:

@@ -12,6 +12,8 @@ DEFAULT_BYTES: Final = 4 << 20
 MAX_BYTES: Final = 32 << 20
 DEFAULT_COMMITS: Final = 128
 MAX_COMMITS: Final = 512
+MAX_SPAN: Final = 1_000_000
+"""Of commits whose rows others read."""
 
 
 def check_bound(name: str, given: object, most: int) -> int:

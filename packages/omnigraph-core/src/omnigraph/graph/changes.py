@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from omnigraph.engine.baseline import baseline_parts
 from omnigraph.engine.change_filter import ChangeFilter
+from omnigraph.engine.change_span import ChangeSpan, plan_span
 from omnigraph.engine.commit_pages import CommitRequest, commit_changes
 from omnigraph.engine.feed import FeedRequest, follow, poll
 from omnigraph.engine.feed_bounds import DEFAULT_BYTES, DEFAULT_CHANGES, DEFAULT_COMMITS
@@ -100,6 +101,47 @@ class Changes:
             max_commits=max_commits,
         )
         return self._repository.lifetime.each(follow(self._repository, request))
+
+    def span(
+        self,
+        branch: str = "main",
+        *,
+        start: str | None = None,
+        cursor: str | None = None,
+        through: str | None = None,
+        kinds: Sequence[str] | None = None,
+        types: Sequence[str] | None = None,
+        ops: Sequence[str] | None = None,
+        max_commits: int | None = None,
+    ) -> ChangeSpan:
+        """The next commits of a branch, for other processes to read what they changed; no row is read here.
+
+        Args:
+            branch: the branch.
+            start: as of a page.
+            cursor: where an earlier span or page ended, instead of a start.
+            through: the cursor of a later end; the span goes no further.
+            kinds: as of a page.
+            types: as of a page.
+            ops: as of a page.
+            max_commits: at most so many commits; by default all that there are.
+
+        Raises:
+            InvalidInputError: a bound or a filter is wrong.
+            NotFoundError: there is no such branch, type or commit.
+            ChangeCursorRejectedError: a cursor belongs elsewhere.
+            ChangeSchemaBoundaryError: the next commit changed the schema.
+            ChangeFeedGapError: what the next commit changed was reclaimed.
+            ClosedError: the graph was closed.
+        """
+        with self._repository.lifetime:
+            request = FeedRequest(
+                branch=branch,
+                start=start,
+                cursor=cursor,
+                filter=ChangeFilter.of(kinds=kinds, types=types, ops=ops),
+            )
+            return plan_span(self._repository, request, through=through, max_commits=max_commits)
 
     def of(
         self,
