@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from omnigraph_spark.exporting import ExportProgress, ExportResult, export
     from omnigraph_spark.frames import edges, nodes, query, read
-    from omnigraph_spark.loading import load
+    from omnigraph_spark.loading import load, write
     from omnigraph_spark.sessions import session
     from omnigraph_spark.sinks import by_column, sink
 
@@ -28,6 +28,7 @@ __all__ = [
     "read",
     "session",
     "sink",
+    "write",
 ]
 
 _HOME = {
@@ -42,6 +43,7 @@ _HOME = {
     "read": "omnigraph_spark.frames",
     "session": "omnigraph_spark.sessions",
     "sink": "omnigraph_spark.sinks",
+    "write": "omnigraph_spark.loading",
 }
 
 

@@ -100,6 +100,21 @@ def load(
     return replace(done, base_branch=base, branch_created=created)
 
 
+def write(
+    df: DataFrame,
+    uri: str,
+    type: str,  # noqa: A002 - the word that users say
+    *,
+    mode: str = "append",
+    branch: str = "main",
+    actor: str | None = None,
+    load_id: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> LoadResult:
+    """Write a DataFrame as rows of one type, as one commit: ``load`` for one type. Arguments and errors as there."""
+    return load(df.sparkSession, uri, {type: df}, mode, branch=branch, actor=actor, load_id=load_id, options=options)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
     """What all tasks of a load wrote.

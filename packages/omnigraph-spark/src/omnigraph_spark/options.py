@@ -131,6 +131,16 @@ OPTIONS: Final[tuple[SparkOption, ...]] = (
         verbs=("readStream",),
         needs=("start",),
     ),
+    SparkOption(
+        name="writeMode",
+        help='append: ids must be new; merge: rows of equal id are replaced; append by default, in .mode("append")',
+        verbs=("write",),
+        needs=_TYPES,
+    ),
+    SparkOption(
+        name="loadId", help="names the write; a second one of this name does nothing", verbs=("write",), needs=_TYPES
+    ),
+    SparkOption(name="actor", help="who writes; kept with the commit", verbs=("write",), needs=_TYPES),
 )
 """Every option, in the order of the docs. Streams and writes add theirs here and nowhere else."""
 

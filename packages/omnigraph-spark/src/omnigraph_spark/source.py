@@ -29,6 +29,7 @@ from omnigraph_spark.reader import (
     schema_of,
 )
 from omnigraph_spark.schema import check_asked, names_of
+from omnigraph_spark.writer import TypeWriter
 
 
 class OmnigraphSource(DataSource):
@@ -86,6 +87,10 @@ class OmnigraphSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - as Spark calls it
         """The reader of a stream of changes."""
         return make_stream_reader(self.given, schema, self._changes())
+
+    def writer(self, schema: StructType, overwrite: bool) -> TypeWriter:
+        """The writer of one type; ``schema`` is judged row by row, by what the type takes."""
+        return TypeWriter(self.given, overwrite=overwrite)
 
     def _changes(self) -> StructType:
         """The columns of a stream; found out once, and pickled with the source."""

@@ -31,25 +31,31 @@ GATHERED_ROWS: Final = 65_536
 """Spark hands over ten thousand rows at a time; checking has a price per batch."""
 
 
-def write_rows(ticket: BulkTicket, type_key: str) -> Task:
+def write_rows(ticket: BulkTicket, type_name: str) -> Task:
     """A task that writes the rows of one type of its partition."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        rows = iter(batches)
-        first = next(rows, None)
-        if first is None:
-            return
-        reader = pa.RecordBatchReader.from_batches(first.schema, gather(chain([first], rows)))
-        attempt = ticket.attempt({type_key: reader})
-        # Ordinals within a partition say nothing to anybody; ids do.
-        unplaced = tuple(replace(each, line=None, source=_named(type_key, each.id)) for each in attempt.problems)
-        context = TaskContext.get()
-        number = 0 if context is None else context.partitionId()
-        yield _answer(number, replace(attempt, problems=unplaced))
+        attempt = written_rows(ticket, type_name, batches)
+        if attempt is not None:
+            context = TaskContext.get()
+            yield _answer(0 if context is None else context.partitionId(), attempt)
 
     return task
+
+
+def written_rows(ticket: BulkTicket, type_name: str, batches: Batches) -> BulkAttempt | None:
+    """Write the rows of one type that a partition has; None when it has none."""
+    rows = iter(batches)
+    first = next(rows, None)
+    if first is None:
+        return None
+    reader = pa.RecordBatchReader.from_batches(first.schema, gather(chain([first], rows)))
+    attempt = ticket.attempt({type_name: reader})
+    # Ordinals within a partition say nothing to anybody; ids do.
+    unplaced = tuple(replace(each, line=None, source=_named(type_name, each.id)) for each in attempt.problems)
+    return replace(attempt, problems=unplaced)
 
 
 def write_ranges(ticket: BulkTicket) -> Task:
@@ -94,8 +100,8 @@ def spread(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) ->
     return spark.createDataFrame(list(rows), schema)
 
 
-def _named(type_key: str, id_: str | None) -> str | None:
-    return None if id_ is None else f"{type_key.rpartition(':')[2]} {id_!r}"
+def _named(type_name: str, id_: str | None) -> str | None:
+    return None if id_ is None else f"{type_name.rpartition(':')[2]} {id_!r}"
 
 
 def _answer(number: int, attempt: BulkAttempt) -> pa.RecordBatch:
