@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import IO, Any, cast
 
 import numpy as np
@@ -29,7 +29,7 @@ from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt
 from omnigraph.write.forks import Forks
 from omnigraph.write.load import find_load
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.records import LoadInput, TypedRows, read_records
+from omnigraph.write.records import LoadInput, TypedRows, TypedText, read_records
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.change_rows import read_row_set
 from omnigraph.write.validation.row_sets import BulkJudge, RowSet
@@ -79,8 +79,10 @@ class BulkTicket:
             raise InvalidInputError(f"There are no rows of {type_name} to write.", help="Leave out writes of nothing.")
         return attempt.receipts[0]
 
-    def attempt(self, data: LoadInput) -> BulkAttempt:
+    def attempt(self, data: LoadInput | TypedText) -> BulkAttempt:
         """Write the rows of any input that ``load`` takes, and tell what is wrong with them instead of raising it.
+
+        A ``TypedText`` is taken too: CSV, or JSONL without types.
 
         Rows whose values break a rule are written too, so that one run can tell everything; ``bulk_publish`` refuses
         them. Lines are counted from the beginning of what is given.
@@ -90,8 +92,7 @@ class BulkTicket:
             EmbeddingError, NotFoundError: as ``write``.
         """
         unreadable, broken = ProblemLog(), ProblemLog()
-        text = _CountedText(data) if callable(getattr(data, "read", None)) else None
-        source = data if text is None else cast("IO[bytes]", text)
+        source, text = _counted(data)
         with self._tables() as tables:
             rows = _RowsOfTypes(self, tables, broken)
             for typed in read_records(source, self.schema, unreadable):
@@ -108,7 +109,7 @@ class BulkTicket:
             lines=None if text is None else text.lines,
         )
 
-    def lines_of(self, data: LoadInput, type_key: str) -> npt.NDArray[np.int64]:
+    def lines_of(self, data: LoadInput | TypedText, type_key: str) -> npt.NDArray[np.int64]:
         """The lines of the records of one type in a text that ``attempt`` could read, in order."""
         every = read_records(data, self.schema, ProblemLog())
         found = [each.lines for each in every if each.target.key == type_key]
@@ -201,6 +202,17 @@ class _CountedText:
         block = self._file.read(size)
         self.lines += block.count("\n" if isinstance(block, str) else b"\n") if block else 0
         return block
+
+
+def _counted(data: LoadInput | TypedText) -> tuple[LoadInput | TypedText, _CountedText | None]:
+    """An input whose lines are counted as they are read, where it has lines."""
+    if isinstance(data, TypedText):
+        text = _CountedText(data.file)
+        return replace(data, file=cast("IO[bytes]", text)), text
+    if callable(getattr(data, "read", None)):
+        text = _CountedText(data)
+        return cast("IO[bytes]", text), text
+    return data, None
 
 
 def make_ticket(repository: Repository, types: Sequence[TypeTable], *, branch: str, load_id: str | None) -> BulkTicket:
