@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import IO, Any, cast
+from typing import IO, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +35,8 @@ from omnigraph.write.validation.change_rows import read_row_set
 from omnigraph.write.validation.row_sets import BulkJudge, RowSet
 from omnigraph.write.validation.stored_judge import StoredJudge
 from omnigraph.write.validation.values import check_values
+
+_REST_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +102,8 @@ class BulkTicket:
                 if not unreadable:
                     rows.take(typed)
             receipts = () if unreadable else rows.write_out()
+        if text is not None:
+            text.count_rest()
         found = unreadable or broken
         return BulkAttempt(
             receipts=receipts,
@@ -202,6 +206,11 @@ class _CountedText:
         block = self._file.read(size)
         self.lines += block.count("\n" if isinstance(block, str) else b"\n") if block else 0
         return block
+
+    def count_rest(self) -> None:
+        """Count the lines of what was not worth reading: other texts may begin where this one ends."""
+        while self.read(_REST_BYTES):
+            pass
 
 
 def _counted(data: LoadInput | TypedText) -> tuple[LoadInput | TypedText, _CountedText | None]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
@@ -41,37 +42,39 @@ def read_csv(
         InvalidInputError: the source is in another format altogether.
     """
     delimiter = text.delimiter or ","
+    pieces = cut_rows(source, delimiter, problems, piece_bytes=piece_bytes)
     names: Sequence[str] | None = text.columns
-    layout = None if names is None else lay_out(target, names, problems, source=source.name)
-    for piece in cut_rows(source, delimiter, problems, piece_bytes=piece_bytes):
-        check_cancelled()
-        rows = piece
-        if names is None:
-            names = _read_header(piece, delimiter, problems, source.name)
-            layout = (
-                None
-                if names is None
-                else _lay_out(target, names, delimiter, int(piece.lines[0]), problems, source.name)
-            )
-            rows = piece.behind_first()
-        if names is None or layout is None:
+    if names is not None:
+        layout = lay_out(target, names, problems, source=source.name)
+    else:
+        first = next(pieces, None)
+        names = _read_header(first, delimiter, problems, source.name)
+        if first is None or names is None:
             return
-        yield from _read_piece(rows, names, layout, delimiter, problems, source.name, chunk_bytes=chunk_bytes)
-    if names is None and not problems:
-        message = "there is no header; the first row names the columns"
-        problems.add(Problem(reason=Reason.MALFORMED_CSV, message=message, source=source.name, line=1))
+        layout = _lay_out(target, names, delimiter, int(first.lines[0]), problems, source.name)
+        pieces = chain([first.behind_first()], pieces)
+    if layout is not None:
+        for piece in pieces:
+            check_cancelled()
+            yield from _read_piece(piece, names, layout, delimiter, problems, source.name, chunk_bytes=chunk_bytes)
 
 
-def _read_header(piece: CsvPiece, delimiter: str, problems: ProblemLog, source: str) -> list[str] | None:
-    """The names of the columns; None when they cannot be read, which is told."""
-    line = int(piece.lines[0])
-    try:
-        return next(csv.reader(io.StringIO(piece.row(0).decode(), newline=""), delimiter=delimiter, strict=True))
-    except UnicodeDecodeError as error:
-        reason, why = Reason.INVALID_UTF8, f"byte 0x{error.object[error.start]:02x} of the header is not UTF-8"
-    except csv.Error as error:
-        reason, why = Reason.MALFORMED_CSV, f"the header cannot be read: {error}"
-    problems.add(Problem(reason=reason, message=why, source=source, line=line))
+def _read_header(piece: CsvPiece | None, delimiter: str, problems: ProblemLog, source: str) -> list[str] | None:
+    """The names of the columns; None when there are none that can be read, which is told."""
+    reason = Reason.MALFORMED_CSV
+    if piece is None:
+        why = "there is no header; the first row names the columns"
+    else:
+        try:
+            return next(csv.reader(io.StringIO(piece.row(0).decode(), newline=""), delimiter=delimiter, strict=True))
+        except UnicodeDecodeError as error:
+            reason, why = Reason.INVALID_UTF8, f"byte 0x{error.object[error.start]:02x} of the header is not UTF-8"
+        except csv.Error as error:
+            why = f"the header cannot be read: {error}"
+    # A quote that should not be there may have left no row at all; it is told already.
+    if piece is not None or not problems:
+        line = 1 if piece is None else int(piece.lines[0])
+        problems.add(Problem(reason=reason, message=why, source=source, line=line))
     return None
 
 
@@ -82,8 +85,8 @@ def _lay_out(
     others = [what for other, what in _DELIMITERS.items() if other in names[0]] if len(names) == 1 else []
     if not others:
         return lay_out(target, names, problems, source=source, line=line)
-    message = f"the header is one cell, {shown(names[0])}: cells are separated by {others[0]}, and not by "
-    message += _DELIMITERS.get(delimiter, shown(delimiter))
+    expected = _DELIMITERS.get(delimiter, shown(delimiter))
+    message = f"the header is one cell, {shown(names[0])}; cells are separated by {expected}, not by {others[0]}"
     problems.add(Problem(reason=Reason.MALFORMED_CSV, message=message, source=source, line=line))
     return None
 
@@ -101,7 +104,8 @@ def _read_piece(
     counts = piece.count_cells(delimiter)
     wrong = np.flatnonzero(counts != len(names))
     for row in wrong.tolist():
-        message = f"the row has {counts[row]} cells, and the header {len(names)}"
+        cells = "1 cell" if counts[row] == 1 else f"{counts[row]} cells"
+        message = f"the row has {cells}, and the header {len(names)}"
         line = int(piece.lines[row])
         key = layout.target.key
         problems.add(Problem(reason=Reason.MALFORMED_CSV, message=message, type_key=key, source=source, line=line))
