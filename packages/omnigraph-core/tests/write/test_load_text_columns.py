@@ -176,6 +176,20 @@ def test_whole_columns_are_converted_as_cells_one_by_one(data, name):
     assert repr(values_of(quick, name)) == repr(values_of(exact, name))
 
 
+ENDED = st.sampled_from(
+    ['["a"]', '["a"]}', '{"cell":["b"]', '{"cell":["b"]}', "}", "\n", ",", "[", '["', '"]', "{", " "]
+)
+
+
+@given(st.lists(st.lists(ENDED, min_size=1, max_size=5).map("".join), min_size=1, max_size=4))
+def test_no_cell_ends_where_another_begins(cells):
+    of, wanted = THING.type.by_name["texts"].type, THING.schema.field("texts").type
+    exact = fit_one_by_one(pa.array(cells), wanted, of)
+    quick = fit("texts", cells)
+    assert values_of(quick, "texts") == values_of(exact, "texts")
+    assert [each.rows.tolist() for each in quick.misfits] == [each.rows.tolist() for each in exact.misfits]
+
+
 @pytest.mark.parametrize("name", ["flag", "i32", "i64", "u32", "u64", "f32", "f64", "vec", "texts", "counts", "floats"])
 def test_the_usual_spelling_is_converted_a_whole_column_at_a_time(name, monkeypatch):
     monkeypatch.setattr(text_columns, "fit_one_by_one", None)

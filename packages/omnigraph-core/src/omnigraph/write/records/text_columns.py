@@ -46,8 +46,6 @@ _NUMBER: Final = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]
 _NOT_FINITE: Final = frozenset({"nan", "inf", "infinity"})
 _BEYOND: Final = 10**20
 """No property holds an integer of as many digits."""
-_FOLLOWED: Final = tuple(b"{}\n")
-"""What a JSON array may have in its texts, and what could end the object that it is made a member of."""
 
 
 def fit_text_column(values: pa.StringArray, wanted: pa.DataType, of: ValueType) -> FittedColumn:
@@ -155,12 +153,11 @@ def _convert_floats(cells: pa.StringArray, wanted: pa.DataType, of: ValueType) -
 
 
 def _convert_arrays(cells: pa.StringArray, wanted: pa.DataType, of: ValueType) -> pa.Array | None:
-    """Arrow's JSON reader takes all cells as one text, a member of an object per line.
+    """Arrow's JSON reader takes all cells as one text, each as the only member of an object on a line of its own.
 
-    It refuses repeated and unknown members, so that without braces and line ends a cell cannot end its object.
+    A closing brace, a line end and an opening brace cannot follow one another within an object, so that none goes over
+    two of these lines: as many objects as cells mean one for each. Members that are repeated or unknown are refused.
     """
-    if np.isin(_bytes_of(cells), _FOLLOWED).any():
-        return None
     lines = pc.binary_join_element_wise('{"cell":', cells.fill_null("null"), "}", "")
     together = pa.ListArray.from_arrays(pa.array([0, len(lines)], pa.int32()), lines)
     text = pc.binary_join(together, "\n")[0].as_buffer()
