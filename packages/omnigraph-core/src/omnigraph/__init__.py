@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.merge.result import MergeResult
     from omnigraph.write.mutate import MutationResult
+    from omnigraph.write.records import TypedText
     from omnigraph.write.recovery.discarding import DiscardedSidecar
     from omnigraph.write.recovery.listing import PendingWrite
     from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
@@ -72,6 +73,7 @@ __all__ = [
     "Snapshot",
     "Tag",
     "TypeScan",
+    "TypedText",
     "__version__",
     "aio",
     "discard_sidecar",
@@ -115,6 +117,7 @@ _HOME = {
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
     "Tag": ("omnigraph.history.tags", "Tag"),
     "TypeScan": ("omnigraph.engine.type_scan", "TypeScan"),
+    "TypedText": ("omnigraph.write.records", "TypedText"),
     "discard_sidecar": ("omnigraph.graph", "discard_sidecar"),
     "explain": ("omnigraph.plan.compiler", "explain_query"),
     "init": ("omnigraph.graph", "init"),

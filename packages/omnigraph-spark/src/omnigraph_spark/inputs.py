@@ -2,7 +2,8 @@
 
 {"Person": DataFrame}                 a frame of Spark's
 {"Person": "people.parquet"}          Parquet, read by Spark
-"seed.jsonl", ["a.jsonl", "b/"]       records of all types, read by tasks of ours, range by range
+{"Person": "people.csv"}              rows of one type, CSV or JSONL, read by tasks of ours, range by range
+"seed.jsonl", ["a.jsonl", "b/"]       records of all types, read the same way
 """
 
 from __future__ import annotations
@@ -10,18 +11,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import InvalidInputError
-from omnigraph_spark.text_ranges import TextRange, is_text, list_texts
+from omnigraph_spark.text_files import Form, form_behind
+from omnigraph_spark.text_ranges import TextRange, list_texts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _FORMS: Final = (
-    'Give DataFrames or Parquet by type, such as {"Person": df, "Knows": "knows.parquet"}; or JSONL files of records, '
-    'such as "seed.jsonl" or ["a.jsonl", "more/"].'
+    'Give DataFrames or files by type, such as {"Person": df, "Knows": "knows.parquet", "City": ["a.csv", "b.csv"]}; '
+    'or JSONL files of records of all types, such as "seed.jsonl" or ["a.jsonl", "more/"].'
 )
 
 
@@ -34,46 +35,75 @@ class TypedInput:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextInput:
-    """Records of any types, in ranges by ascending place."""
+class Inputs:
+    """Everything that was given.
 
-    ranges: tuple[TextRange, ...]
+    Attributes:
+        frames: what Spark reads.
+        ranges: what tasks read by themselves, by ascending place within each file.
+    """
+
+    frames: tuple[TypedInput, ...] = ()
+    ranges: tuple[TextRange, ...] = ()
+
+    @property
+    def types(self) -> list[str] | None:
+        """The types that are given; None when records say them."""
+        found = [*(each.type_name for each in self.frames), *(each.type_name for each in self.ranges)]
+        named = [each for each in dict.fromkeys(found) if each is not None]
+        return None if None in found else named
 
 
-def sort_inputs(spark: SparkSession, data: Any) -> list[TypedInput] | TextInput:
+def sort_inputs(spark: SparkSession, data: Any) -> Inputs:
     """What was given.
 
     Raises:
         InvalidInputError: it is nothing that can be loaded, or a file is not there.
     """
     if isinstance(data, Mapping):
-        return [TypedInput(type_name=name, frame=_frame(spark, name, given)) for name, given in data.items()]
+        given = [_of_type(spark, name, each) for name, each in data.items()]
+        return Inputs(
+            frames=tuple(frame for each in given for frame in each.frames),
+            ranges=tuple(piece for each in given for piece in each.ranges),
+        )
     if _is_path(data):
         data = [data]
     if isinstance(data, Sequence) and data and all(_is_path(each) for each in data):
-        return TextInput(ranges=tuple(list_texts(data)))
+        return Inputs(ranges=tuple(list_texts(data)))
     raise InvalidInputError(f"A value of type {type(data).__name__} cannot be loaded.", help=_FORMS)
 
 
-def _frame(spark: SparkSession, name: str, given: Any) -> DataFrame:
+def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
     if callable(getattr(given, "mapInArrow", None)):
-        frame: DataFrame = given
-        return frame
-    paths = [os.fspath(each) for each in ([given] if _is_path(given) else given) if _is_path(each)]
-    if not paths:
-        raise InvalidInputError(f"What is given for {name} is a {type(given).__name__}.", help=_FORMS)
-    for each in paths:
-        if not _is_parquet(each):
-            help = "Records of all types: pass the file without a type." if is_text(each) else _FORMS
-            raise InvalidInputError(f"{each} of {name} is no Parquet.", help=help)
-    return spark.read.parquet(*paths)
+        return Inputs(frames=(TypedInput(type_name=name, frame=given),))
+    several = [given] if _is_path(given) else given
+    if not isinstance(several, Sequence) or not several or not all(_is_path(each) for each in several):
+        raise InvalidInputError(f"What is given for {name} is of type {type(given).__name__}.", help=_FORMS)
+    paths = [os.fspath(each) for each in several]
+    forms = {form_behind(each): each for each in paths}
+    if len(forms) > 1:
+        told = ", ".join(f"{path} ({form})" for form, path in forms.items())
+        raise InvalidInputError(f"What is given for {name} is not of one form: {told}.", help="Give files of one form.")
+    (form,) = forms
+    if form is Form.PARQUET:
+        return Inputs(frames=(TypedInput(type_name=name, frame=_read_parquet(spark, paths)),))
+    return Inputs(ranges=tuple(list_texts(paths, name, form)))
+
+
+def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
+    from pyspark.errors import AnalysisException
+
+    try:
+        frame = spark.read.parquet(*paths)
+        # Over Connect nobody looks at the files before somebody asks.
+        _ = frame.schema
+    except AnalysisException as error:
+        raise InvalidInputError(
+            f"{', '.join(paths)} cannot be read as Parquet: {error}.",
+            help="The files must be there for Spark, under the same name.",
+        ) from error
+    return frame
 
 
 def _is_path(given: Any) -> bool:
     return isinstance(given, str | os.PathLike)
-
-
-def _is_parquet(path: str) -> bool:
-    if "://" not in path and Path(path).is_dir():
-        return any(Path(path).rglob("*.parquet"))
-    return path.lower().endswith(".parquet")

@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Final
 import omnigraph
 from omnigraph import BulkAttempt, LoadProgress
 from omnigraph.errors import AlreadyExistsError, InvalidInputError
-from omnigraph_spark.inputs import TextInput, TypedInput, sort_inputs
+from omnigraph_spark.inputs import Inputs, sort_inputs
 from omnigraph_spark.judge import SparkJudge
-from omnigraph_spark.tasks import ANSWER, spread, write_ranges, write_rows
-from omnigraph_spark.text_ranges import TextRange, open_range
+from omnigraph_spark.tasks import ANSWER, RANGES, count_quotes_of, range_rows, spread, write_ranges, write_rows
+from omnigraph_spark.text_ranges import TextRange, open_range, with_quotes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,8 +52,8 @@ def load(
     Args:
         spark: the session whose executors do the work; they reach the graph by its URI.
         graph: where it is, or the graph opened for writing.
-        data: ``{"Person": df, "Knows": "knows.parquet"}``, a DataFrame or Parquet for each type; or JSONL files of
-            records of any types, a path or several.
+        data: ``{"Person": df, "Knows": "knows.parquet", "City": "cities.csv"}``, for each type a DataFrame, or Parquet,
+            CSV or JSONL files, a path or several; or JSONL files of records of any types, a path or several.
         mode: ``append``: ids must be new. ``merge``: rows of equal id are replaced whole. ``overwrite``: what is
             loaded is all there is of its types.
         branch: the branch to load to.
@@ -80,8 +80,7 @@ def load(
     with _opened(graph, actor, options) as opened:
         created = base is not None and _ensure_branch(opened, branch, base)
         inputs = sort_inputs(spark, data)
-        types = None if isinstance(inputs, TextInput) else [each.type_name for each in inputs]
-        ticket = opened.bulk(types, branch=branch, load_id=load_id)
+        ticket = opened.bulk(inputs.types, branch=branch, load_id=load_id)
         # What an earlier load of this name made is there; nothing will be written.
         with nullcontext() if ticket.landed else opened.bulk_lease(ticket):
             written = Written() if ticket.landed else _write(spark, ticket, inputs, progress)
@@ -120,21 +119,20 @@ class Written:
     """What all tasks of a load wrote.
 
     Attributes:
-        attempts: in the order of the input.
-        ranges: for each of them, the range of text that it was read from and how many lines stand before it; none for
-            frames.
+        attempts: in the order of the input, frames before texts.
+        ranges: for each of the last of them, the range of text that it was read from and how many lines stand before
+            it; frames have none.
     """
 
     attempts: tuple[BulkAttempt, ...] = ()
     ranges: tuple[tuple[TextRange, int], ...] = ()
 
-    def locate(self, ticket: BulkTicket) -> Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None:
-        """From a receipt and the ordinal of one of its rows to its file and line; None for frames, which have none."""
-        if not self.ranges:
-            return None
+    def locate(self, ticket: BulkTicket) -> Callable[[BulkReceipt, int], tuple[str | None, int | None]]:
+        """From a receipt and the ordinal of one of its rows to its file and line; frames have neither."""
+        of_texts = self.attempts[len(self.attempts) - len(self.ranges) :]
         places = {
             id(receipt): place
-            for attempt, place in zip(self.attempts, self.ranges, strict=True)
+            for attempt, place in zip(of_texts, self.ranges, strict=True)
             for receipt in attempt.receipts
         }
         return _Lines(ticket, places)
@@ -149,41 +147,49 @@ class _Lines:
     known: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
 
     def __call__(self, receipt: BulkReceipt, row: int) -> tuple[str | None, int | None]:
-        piece, before = self.places[id(receipt)]
+        place = self.places.get(id(receipt))
+        if place is None:
+            return None, None
+        piece, before = place
         lines = self.known.get(id(receipt))
         if lines is None:
-            with open_range(piece) as file:
-                lines = self.known[id(receipt)] = self.ticket.lines_of(file, receipt.type_key)
+            with open_range(piece) as text:
+                lines = self.known[id(receipt)] = self.ticket.lines_of(text, receipt.type_key)
         return piece.path, before + int(lines[row])
 
 
-def _write(
-    spark: SparkSession, ticket: BulkTicket, inputs: Sequence[TypedInput] | TextInput, progress: Progress | None
-) -> Written:
-    if isinstance(inputs, TextInput):
-        return _write_texts(spark, ticket, inputs, progress)
+def _write(spark: SparkSession, ticket: BulkTicket, inputs: Inputs, progress: Progress | None) -> Written:
     attempts: list[BulkAttempt] = []
-    for each in inputs:
+    for each in inputs.frames:
         own = _answers(each.frame.mapInArrow(write_rows(ticket, each.type_name), ANSWER))
         # A frame without rows names its type too: to overwrite with one empties the type.
         attempts += own or [ticket.attempt({each.type_name: each.frame.limit(0).toArrow()})]
         _report(progress, attempts)
-    return Written(attempts=tuple(attempts))
-
-
-def _write_texts(spark: SparkSession, ticket: BulkTicket, inputs: TextInput, progress: Progress | None) -> Written:
-    rows = [(number, each.path, each.start, each.end) for number, each in enumerate(inputs.ranges)]
-    tasks = spread(spark, rows, "number long, path string, start long, end long")
-    found = _answers(tasks.mapInArrow(write_ranges(ticket), ANSWER))
-    attempts: list[BulkAttempt] = []
-    ranges: list[tuple[TextRange, int]] = []
-    for piece, attempt in zip(inputs.ranges, found, strict=True):
-        is_next = bool(ranges) and ranges[-1][0].path == piece.path
-        before = ranges[-1][1] + (found[len(ranges) - 1].lines or 0) if is_next else 0
+    if not inputs.ranges:
+        return Written(attempts=tuple(attempts))
+    ranges = _settle_quotes(spark, inputs.ranges)
+    found = _answers(spread(spark, range_rows(ranges), RANGES).mapInArrow(write_ranges(ticket), ANSWER))
+    places: list[tuple[TextRange, int]] = []
+    before = 0
+    for piece, attempt in zip(ranges, found, strict=True):
+        before = before if piece.start else 0
         attempts.append(attempt.moved(before))
-        ranges.append((piece, before))
+        places.append((piece, before))
+        before += attempt.lines or 0
     _report(progress, attempts)
-    return Written(attempts=tuple(attempts), ranges=tuple(ranges))
+    return Written(attempts=tuple(attempts), ranges=tuple(places))
+
+
+def _settle_quotes(spark: SparkSession, ranges: Sequence[TextRange]) -> list[TextRange]:
+    """Ranges of CSV that know whether they begin within quotes: which takes a look at all that is before them."""
+    cut = {each.path for each in ranges if each.start and each.delimiter is not None}
+    if not cut:
+        return list(ranges)
+    asked = [number for number, each in enumerate(ranges) if each.path in cut]
+    rows = range_rows([ranges[number] for number in asked])
+    answers = spread(spark, rows, RANGES).mapInArrow(count_quotes_of, "number long, quotes long").collect()
+    counts = dict.fromkeys(range(len(ranges)), 0) | {asked[each["number"]]: each["quotes"] for each in answers}
+    return with_quotes(ranges, [counts[number] for number in range(len(ranges))])
 
 
 def _answers(answers: DataFrame) -> list[BulkAttempt]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from omnigraph_spark.text_ranges import TextRange, open_range
+from omnigraph_spark.text_ranges import TextRange, count_quotes, open_range
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,6 +26,11 @@ Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
 ANSWER: Final = "number long, answer string"
 """The columns of what writing tasks return: a number that orders the answers, and an attempt as JSON."""
+
+RANGES: Final = (
+    "number long, path string, start long, end long, type_name string, starts_quoted boolean, ends_quoted boolean"
+)
+"""The columns of what there is to read: the fields of a ``TextRange`` behind its number."""
 
 GATHERED_ROWS: Final = 65_536
 """Spark hands over ten thousand rows at a time; checking has a price per batch."""
@@ -59,16 +64,35 @@ def written_rows(ticket: BulkTicket, type_name: str, batches: Batches) -> BulkAt
 
 
 def write_ranges(ticket: BulkTicket) -> Task:
-    """A task that writes the records of ranges of text; each is named by a row (number, path, start, end)."""
+    """A task that writes the rows of ranges of text; each is a row of ``RANGES``."""
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for row in batch.to_pylist():
-                number = row.pop("number")
-                with open_range(TextRange(**row)) as file:
-                    yield _answer(number, ticket.attempt(file))
+        for number, piece in _ranges(batches):
+            with open_range(piece) as text:
+                attempt = ticket.attempt(text)
+            if piece.start and not attempt.is_readable and all(each.line is None for each in attempt.problems):
+                # The columns are wrong, which the range tells that they stand in.
+                attempt = replace(attempt, problems=(), counts={})
+            yield _answer(number, attempt)
 
     return task
+
+
+def count_quotes_of(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """A task that counts the quotes in ranges of text."""
+    for number, piece in _ranges(batches):
+        yield pa.record_batch({"number": [number], "quotes": [count_quotes(piece)]})
+
+
+def range_rows(ranges: Sequence[TextRange]) -> list[tuple[Any, ...]]:
+    """Ranges as rows of ``RANGES``."""
+    return [(number, *each.to_dict().values()) for number, each in enumerate(ranges)]
+
+
+def _ranges(batches: Batches) -> Iterator[tuple[int, TextRange]]:
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row.pop("number"), TextRange(**row)
 
 
 def read_pieces(ticket: BulkTicket, rows: RowSet) -> Task:

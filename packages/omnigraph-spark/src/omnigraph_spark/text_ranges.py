@@ -1,79 +1,134 @@
-"""JSONL files cut into ranges of bytes, each of which one task reads by itself.
+"""Files of JSONL and CSV cut into ranges of bytes, each of which one task reads by itself.
 
-    paths ── list_texts ──> TextFile ── cut ──> TextRange ── open_range ──> the whole lines that begin in it
+    paths ── list_texts ──> TextRange ── open_range ──> the whole rows that begin in it
 
-A line belongs to the range that it begins in, so every line is read once and no task needs another. Where the lines of
-a range stand in the file is known when the tasks before it have counted theirs.
+A row belongs to the range that it begins in, so every row is read once and no task needs another. Where the lines of a
+range stand in the file is known when the tasks before it have counted theirs. A row of CSV may have ends of lines
+within quotes: whether a range begins within some is known when the quotes before it are counted.
 """
 
 from __future__ import annotations
 
-import gzip
-import io
+import csv
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import asdict, dataclass, replace
 from typing import Any, BinaryIO, Final, cast
 
-import pyarrow as pa
-import pyarrow.fs as pafs
-
+from omnigraph import TypedText
 from omnigraph.errors import InvalidInputError
+from omnigraph_spark.text_files import Form, find_files, form_of, is_packed, open_file
 
 RANGE_BYTES: Final = 64 * 1024 * 1024
 """What one task reads at most of a file that can be cut."""
 
-SUFFIXES: Final = (".jsonl", ".ndjson")
-_PACKED: Final = ".gz"
+_DELIMITERS: Final = {Form.CSV: ",", Form.TSV: "\t"}
 _LOOK_AHEAD: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextRange:
-    """The lines of a file that begin between two of its bytes.
+    """The rows of a file that begin between two of its bytes.
 
     Attributes:
         path: the name of the file as the user knows it; a URI where it is not on a disk.
         end: beyond the last byte; the size of the file, or what is unpacked of it, for a range up to its end.
+        type_name: the type that all rows are of; None for records that say theirs.
+        starts_quoted: of CSV, whether the first byte stands within quotes.
+        ends_quoted: the same of the first byte behind it.
     """
 
     path: str
     start: int
     end: int
+    type_name: str | None = None
+    starts_quoted: bool = False
+    ends_quoted: bool = False
+
+    @property
+    def delimiter(self) -> str | None:
+        """What stands between the cells of CSV; None for JSONL."""
+        form = form_of(self.path)
+        return None if form is None else _DELIMITERS.get(form)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def list_texts(paths: Sequence[str | os.PathLike[str]], *, range_bytes: int = RANGE_BYTES) -> list[TextRange]:
+def list_texts(
+    paths: Sequence[str | os.PathLike[str]],
+    type_name: str | None = None,
+    form: Form | None = None,
+    *,
+    range_bytes: int = RANGE_BYTES,
+) -> list[TextRange]:
     """The ranges of all files behind these names, in the order given; files of a directory or pattern by name.
 
+    Args:
+        paths: files, directories or patterns.
+        type_name: the type that all rows are of; None for records that say theirs, in JSONL.
+        form: what the files of one type hold.
+        range_bytes: how much one task reads at most.
+
     Raises:
-        InvalidInputError: a name has no file behind it, or one that is no JSONL.
+        InvalidInputError: a name has no file behind it, or one that is read in another way.
     """
-    files = [found for each in paths for found in _find(os.fspath(each))]
-    return [piece for path, size in files for piece in _cut(path, size, range_bytes)]
+    files = [found for each in paths for found in find_files(os.fspath(each), form)]
+    for each in files:
+        found = form_of(each.path)
+        if type_name is None and found not in (None, Form.JSONL):
+            raise InvalidInputError(
+                f"{each.path} is {found}, which does not say the type of its rows.",
+                help=f'Pass it by type, such as {{"Person": "{each.path}"}}.',
+            )
+    return [piece for each in files for piece in _cut(each.path, each.size, type_name, range_bytes)]
 
 
-@contextmanager
-def open_range(piece: TextRange) -> Iterator[BinaryIO]:
-    """The lines of a range as a file with a name.
+def with_quotes(ranges: Sequence[TextRange], quotes: Sequence[int]) -> list[TextRange]:
+    """Ranges that know whether they begin within quotes, from the number of quotes in each."""
+    found: list[TextRange] = []
+    is_quoted = False
+    for each, count in zip(ranges, quotes, strict=True):
+        starts_quoted = is_quoted and each.start > 0
+        is_quoted = starts_quoted ^ bool(count % 2)
+        found.append(replace(each, starts_quoted=starts_quoted, ends_quoted=is_quoted))
+    return found
+
+
+def count_quotes(piece: TextRange) -> int:
+    """How many quotes the bytes of a range have.
 
     Raises:
         InvalidInputError: the file is not there, or not any more.
     """
-    with _open(piece.path) as file:
-        start = _line_start(file, piece.start)
-        end = None if piece.path.endswith(_PACKED) else _line_start(file, piece.end)
+    count, left = 0, piece.end - piece.start
+    with open_file(piece.path) as file:
+        file.seek(piece.start)
+        while left and (block := file.read(min(left, _LOOK_AHEAD))):
+            count += block.count(b'"')
+            left -= len(block)
+    return count
+
+
+@contextmanager
+def open_range(piece: TextRange) -> Iterator[BinaryIO | TypedText]:
+    """The rows of a range, as a bulk ticket takes them.
+
+    Raises:
+        InvalidInputError: the file is not there, or not any more.
+    """
+    is_csv = piece.delimiter is not None
+    with open_file(piece.path) as file:
+        columns = _read_columns(file, piece) if is_csv and piece.start else None
+        start = _row_start(file, piece.start, piece.starts_quoted if is_csv else None)
+        end = None if is_packed(piece.path) else _row_start(file, piece.end, piece.ends_quoted if is_csv else None)
         file.seek(start)
-        yield cast("BinaryIO", _Bounded(file, piece.path, None if end is None else end - start))
-
-
-def is_text(path: str) -> bool:
-    """Whether a name is that of JSONL, packed or not."""
-    return path.removesuffix(_PACKED).lower().endswith(SUFFIXES)
+        text = cast("BinaryIO", _Bounded(file, piece.path, None if end is None else end - start))
+        if piece.type_name is None:
+            yield text
+        else:
+            yield TypedText(type_name=piece.type_name, file=text, delimiter=piece.delimiter, columns=columns)
 
 
 class _Bounded:
@@ -93,88 +148,45 @@ class _Bounded:
         return block
 
 
-def _line_start(file: BinaryIO, offset: int) -> int:
-    """Where the first line begins that does not begin before an offset; the size of the file when there is none."""
+def _row_start(file: BinaryIO, offset: int, is_quoted: bool | None) -> int:
+    """Where the first row begins that does not begin before an offset; the size of the file when there is none.
+
+    ``is_quoted`` says whether the byte at the offset stands within quotes; None where quotes mean nothing.
+    """
     if offset == 0:
         return 0
-    # A line that begins right at the offset follows the end of another one.
-    place = offset - 1
-    file.seek(place)
+    # A row that begins right at the offset follows the end of another one.
+    file.seek(offset - 1)
+    place = offset
+    if file.read(1) == b"\n" and not is_quoted:
+        return place
     while block := file.read(_LOOK_AHEAD):
-        found = block.find(b"\n")
-        if found >= 0:
-            return place + found + 1
+        at = 0
+        while (found := block.find(b"\n", at)) >= 0:
+            is_quoted = is_quoted if is_quoted is None else is_quoted ^ bool(block.count(b'"', at, found) % 2)
+            if not is_quoted:
+                return place + found + 1
+            at = found + 1
+        is_quoted = is_quoted if is_quoted is None else is_quoted ^ bool(block.count(b'"', at) % 2)
         place += len(block)
     return place
 
 
-# ── files ────────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def _cut(path: str, size: int, range_bytes: int) -> Iterable[TextRange]:
-    if path.endswith(_PACKED):
-        return [TextRange(path=path, start=0, end=size)]
-    starts = range(0, size, range_bytes)
-    return [TextRange(path=path, start=start, end=min(start + range_bytes, size)) for start in starts]
-
-
-def _find(name: str) -> list[tuple[str, int]]:
-    """The files behind a name, with their sizes."""
-    found = _find_remote(name) if "://" in name else _find_local(name)
-    if not found:
-        raise InvalidInputError(
-            f"There is no JSONL file behind {name!r}.",
-            help="Give files that end in .jsonl, .ndjson or these and .gz, a directory that has some, or a pattern.",
-        )
-    return found
-
-
-def _find_local(name: str) -> list[tuple[str, int]]:
-    path = Path(name)
-    if path.is_dir():
-        files = [each for each in sorted(path.iterdir()) if each.is_file() and is_text(each.name)]
-    elif path.is_file():
-        files = [path]
-    else:
-        files = [each for each in sorted(path.parent.glob(path.name)) if each.is_file()]
-    return [(str(each), each.stat().st_size) for each in files]
-
-
-def _find_remote(name: str) -> list[tuple[str, int]]:
-    system, path = _remote(name)
-    info = system.get_file_info(path)
-    if info.type is pafs.FileType.File:
-        return [(name, info.size)]
-    if info.type is not pafs.FileType.Directory:
+def _read_columns(file: BinaryIO, piece: TextRange) -> list[str]:
+    """The names in the first row of a file of CSV; what is wrong with them is told by the range that they are in."""
+    lines = (line.decode("utf-8-sig", "replace") for line in file)
+    try:
+        return next((row for row in csv.reader(lines, delimiter=piece.delimiter or ",") if row), [])
+    except csv.Error:
         return []
-    listed = system.get_file_info(pafs.FileSelector(path))
-    files = sorted((each.base_name, each.size) for each in listed if each.is_file and is_text(each.base_name))
-    where, question, options = name.partition("?")
-    return [(f"{where.rstrip('/')}/{base}{question}{options}", size) for base, size in files]
 
 
-@contextmanager
-def _open(name: str) -> Iterator[BinaryIO]:
-    try:
-        if "://" in name:
-            system, path = _remote(name)
-            file: Any = io.BufferedReader(system.open_input_file(path))
-        else:
-            file = Path(name).open("rb")  # noqa: SIM115 - closed below
-    except OSError as error:
-        raise InvalidInputError(
-            f"{name} cannot be read: {error}.", help="The file must be there for the tasks too, under the same name."
-        ) from error
-    with file:
-        is_packed = name.partition("?")[0].endswith(_PACKED)
-        yield cast("BinaryIO", gzip.GzipFile(fileobj=file) if is_packed else file)
-
-
-def _remote(name: str) -> tuple[Any, str]:
-    try:
-        system, path = pafs.FileSystem.from_uri(name)
-    except (pa.ArrowException, OSError) as error:
-        raise InvalidInputError(
-            f"{name!r} cannot be reached: {error}.", help="Give a path, or a URI that Arrow knows, such as s3://."
-        ) from error
-    return system, path
+def _cut(path: str, size: int, type_name: str | None, range_bytes: int) -> Iterable[TextRange]:
+    # A file without anything names its type too: to overwrite with one empties the type.
+    if is_packed(path) or (not size and type_name is not None):
+        return [TextRange(path=path, start=0, end=size, type_name=type_name)]
+    starts = range(0, size, range_bytes)
+    ends = (min(start + range_bytes, size) for start in starts)
+    return [
+        TextRange(path=path, start=start, end=end, type_name=type_name) for start, end in zip(starts, ends, strict=True)
+    ]

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from typing import IO, Any, cast
+from dataclasses import dataclass, field, replace
+from typing import IO, Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -29,12 +29,14 @@ from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt
 from omnigraph.write.forks import Forks
 from omnigraph.write.load import find_load
 from omnigraph.write.problems import ProblemLog
-from omnigraph.write.records import LoadInput, TypedRows, read_records
+from omnigraph.write.records import LoadInput, TypedRows, TypedText, read_records
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.change_rows import read_row_set
 from omnigraph.write.validation.row_sets import BulkJudge, RowSet
 from omnigraph.write.validation.stored_judge import StoredJudge
 from omnigraph.write.validation.values import check_values
+
+_REST_BYTES: Final = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +81,10 @@ class BulkTicket:
             raise InvalidInputError(f"There are no rows of {type_name} to write.", help="Leave out writes of nothing.")
         return attempt.receipts[0]
 
-    def attempt(self, data: LoadInput) -> BulkAttempt:
+    def attempt(self, data: LoadInput | TypedText) -> BulkAttempt:
         """Write the rows of any input that ``load`` takes, and tell what is wrong with them instead of raising it.
+
+        A ``TypedText`` is taken too: CSV, or JSONL without types.
 
         Rows whose values break a rule are written too, so that one run can tell everything; ``bulk_publish`` refuses
         them. Lines are counted from the beginning of what is given.
@@ -90,8 +94,7 @@ class BulkTicket:
             EmbeddingError, NotFoundError: as ``write``.
         """
         unreadable, broken = ProblemLog(), ProblemLog()
-        text = _CountedText(data) if callable(getattr(data, "read", None)) else None
-        source = data if text is None else cast("IO[bytes]", text)
+        source, text = _counted(data)
         with self._tables() as tables:
             rows = _RowsOfTypes(self, tables, broken)
             for typed in read_records(source, self.schema, unreadable):
@@ -99,6 +102,8 @@ class BulkTicket:
                 if not unreadable:
                     rows.take(typed)
             receipts = () if unreadable else rows.write_out()
+        if text is not None:
+            text.count_rest()
         found = unreadable or broken
         return BulkAttempt(
             receipts=receipts,
@@ -108,7 +113,7 @@ class BulkTicket:
             lines=None if text is None else text.lines,
         )
 
-    def lines_of(self, data: LoadInput, type_key: str) -> npt.NDArray[np.int64]:
+    def lines_of(self, data: LoadInput | TypedText, type_key: str) -> npt.NDArray[np.int64]:
         """The lines of the records of one type in a text that ``attempt`` could read, in order."""
         every = read_records(data, self.schema, ProblemLog())
         found = [each.lines for each in every if each.target.key == type_key]
@@ -201,6 +206,22 @@ class _CountedText:
         block = self._file.read(size)
         self.lines += block.count("\n" if isinstance(block, str) else b"\n") if block else 0
         return block
+
+    def count_rest(self) -> None:
+        """Count the lines of what was not worth reading: other texts may begin where this one ends."""
+        while self.read(_REST_BYTES):
+            pass
+
+
+def _counted(data: LoadInput | TypedText) -> tuple[LoadInput | TypedText, _CountedText | None]:
+    """An input whose lines are counted as they are read, where it has lines."""
+    if isinstance(data, TypedText):
+        text = _CountedText(data.file)
+        return replace(data, file=cast("IO[bytes]", text)), text
+    if callable(getattr(data, "read", None)):
+        text = _CountedText(data)
+        return cast("IO[bytes]", text), text
+    return data, None
 
 
 def make_ticket(repository: Repository, types: Sequence[TypeTable], *, branch: str, load_id: str | None) -> BulkTicket:

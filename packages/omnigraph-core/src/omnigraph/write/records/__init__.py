@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from omnigraph.write.records.reading import read_records
-from omnigraph.write.records.sources import LoadInput
+from omnigraph.write.records.sources import LoadInput, TypedText
 from omnigraph.write.records.typed_rows import TypedRows
 
-__all__ = ["LoadInput", "TypedRows", "read_records"]
+__all__ = ["LoadInput", "TypedRows", "TypedText", "read_records"]

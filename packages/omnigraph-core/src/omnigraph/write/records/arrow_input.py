@@ -8,7 +8,7 @@ once, what is wrong with rows by their ordinal, from 1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -23,7 +23,7 @@ from omnigraph.plan.changes import Embedding
 from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.columns import FittedColumn, Misfits, fit_column
-from omnigraph.write.records.envelopes import EnvelopeReader
+from omnigraph.write.records.envelopes import ENDS, EnvelopeReader
 from omnigraph.write.records.numpy_views import Lines, Mask, true_rows
 from omnigraph.write.records.reasons import Misfit, Reason
 from omnigraph.write.records.sources import ArrowSource
@@ -41,8 +41,8 @@ from omnigraph.write.records.typed_rows import (
 from omnigraph.write.records.values import shown
 
 _ID: Final = ValueType(Scalar.STRING)
-_ENDS: Final = {"src": ("src", "from"), "dst": ("dst", "to")}
-"""What the columns of the two ends may be called."""
+Fit = Callable[[pa.Array, pa.DataType, ValueType], FittedColumn]
+"""What makes of a column that was given the one of a property; see ``fit_column``."""
 
 
 def read_arrow(
@@ -54,18 +54,19 @@ def read_arrow(
     """
     for name, data in source.data.items():
         try:
-            target = _find_target(name, schema)
+            target = find_target(name, schema)
         except Misfit as misfit:
             problems.add(Problem(reason=misfit.reason, message=misfit.text))
             continue
         reader = _open_stream(name, data)
-        layout = _lay_out(target, reader.schema, problems)
+        layout = lay_out(target, reader.schema.names, problems)
         if layout is None:
             continue
         ordinal = 1
         for batch in _cut_batches(reader, layout, name, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes):
+            lines = np.arange(ordinal, ordinal + batch.num_rows)
             try:
-                rows = _read_batch(layout, batch, ordinal, problems)
+                rows = read_batch(layout, batch, lines, problems)
             except Misfit as misfit:
                 # The type of a column is that of all batches: nothing else can be learned from them.
                 problems.add(_column_problem(target, misfit))
@@ -75,7 +76,12 @@ def read_arrow(
                 yield rows
 
 
-def _find_target(name: Any, schema: GraphSchema) -> TypeTable:
+def find_target(name: Any, schema: GraphSchema) -> TypeTable:
+    """The type of a name: ``Film``, or ``node:Film`` and ``edge:Film`` where both exist.
+
+    Raises:
+        Misfit: there is none, or there are two.
+    """
     if not isinstance(name, str):
         raise Misfit(Reason.UNKNOWN_TYPE, f"Arrow data is given by the name of its type, and {shown(name)} is none")
     envelopes = EnvelopeReader(schema)
@@ -109,7 +115,7 @@ def _open_stream(name: str, data: Any) -> pa.RecordBatchReader:
 
 
 def _cut_batches(
-    reader: pa.RecordBatchReader, layout: _Layout, name: str, *, chunk_rows: int, chunk_bytes: int
+    reader: pa.RecordBatchReader, layout: Layout, name: str, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[pa.RecordBatch]:
     is_empty = True
     added_bytes = vector_bytes(layout.target, [column for column, place in layout.places.items() if place is None])
@@ -136,7 +142,7 @@ def _cut_batches(
 
 
 @dataclass(frozen=True, slots=True)
-class _Layout:
+class Layout:
     """Where the columns of a type stand in the batches of a stream; None where they do not.
 
     Attributes:
@@ -148,18 +154,25 @@ class _Layout:
     unmade: tuple[Embedding, ...]
 
 
-def _lay_out(target: TypeTable, given: pa.Schema, problems: ProblemLog) -> _Layout | None:
-    """The place of every column; None when the columns are wrong, which is told."""
+def lay_out(
+    target: TypeTable,
+    given: Sequence[str],
+    problems: ProblemLog,
+    *,
+    source: str | None = None,
+    line: int | None = None,
+) -> Layout | None:
+    """The place of every column; None when the columns are wrong, which is told, of a text with its place."""
     found: list[Misfit] = []
-    for name, count in Counter(given.names).items():
+    for name, count in Counter(given).items():
         if count > 1:
             found.append(Misfit(Reason.DUPLICATE_MEMBER, f'the column "{name}" occurs {count} times', name=name))
     known = {"id", *target.type.by_name}
     places: dict[str, int | None] = {}
     if target.kind == "edge":
-        for end, names in _ENDS.items():
+        for end, names in ENDS.items():
             known.update(names)
-            at = [given.names.index(name) for name in names if name in given.names]
+            at = [given.index(name) for name in names if name in given]
             places[end] = at[0] if len(at) == 1 else None
             if len(at) != 1:
                 what = "both are there" if at else "neither is there"
@@ -167,8 +180,8 @@ def _lay_out(target: TypeTable, given: pa.Schema, problems: ProblemLog) -> _Layo
                 found.append(Misfit(Reason.BAD_ENVELOPE, text, name=names[1]))
     for name in target.schema.names:
         if name not in places:
-            places[name] = given.names.index(name) if name in given.names else None
-    found += [_unknown(target, name) for name in dict.fromkeys(given.names) if name not in known]
+            places[name] = given.index(name) if name in given else None
+    found += [_unknown(target, name) for name in dict.fromkeys(given) if name not in known]
     unmade = {
         name: each
         for name, each in optional_vectors(target).items()
@@ -181,8 +194,8 @@ def _lay_out(target: TypeTable, given: pa.Schema, problems: ProblemLog) -> _Layo
             text = missing_text(target, owned, is_null=False)
             found.append(Misfit(Reason.MISSING_REQUIRED, text, name=owned.name))
     for misfit in found:
-        problems.add(_column_problem(target, misfit))
-    return None if found else _Layout(target, places, tuple(unmade.values()))
+        problems.add(_column_problem(target, misfit, source, line))
+    return None if found else Layout(target, places, tuple(unmade.values()))
 
 
 def _unknown(target: TypeTable, name: str) -> Misfit:
@@ -191,17 +204,35 @@ def _unknown(target: TypeTable, name: str) -> Misfit:
     return Misfit(Reason.UNKNOWN_FIELD, f'unknown input field "{name}" of {target.name}{hint}', name=name)
 
 
-def _column_problem(target: TypeTable, misfit: Misfit) -> Problem:
-    return Problem(reason=misfit.reason, message=misfit.text, type_key=target.key, property=misfit.name)
+def _column_problem(target: TypeTable, misfit: Misfit, source: str | None = None, line: int | None = None) -> Problem:
+    return Problem(
+        reason=misfit.reason,
+        message=misfit.text,
+        type_key=target.key,
+        property=misfit.name,
+        source=source,
+        line=line,
+    )
 
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _read_batch(layout: _Layout, batch: pa.RecordBatch, ordinal: int, problems: ProblemLog) -> TypedRows | None:
-    """The good rows of a batch; the others are told."""
+def read_batch(
+    layout: Layout,
+    batch: pa.RecordBatch,
+    lines: Lines,
+    problems: ProblemLog,
+    *,
+    source: str | None = None,
+    fit: Fit = fit_column,
+) -> TypedRows | None:
+    """The good rows of a batch; the others are told.
+
+    Raises:
+        Misfit: no column of this Arrow type can be one of the property.
+    """
     target = layout.target
-    lines = np.arange(ordinal, ordinal + batch.num_rows)
     columns: dict[str, pa.Array] = {}
     faults: list[Fault] = []
     for name, place in layout.places.items():
@@ -211,7 +242,7 @@ def _read_batch(layout: _Layout, batch: pa.RecordBatch, ordinal: int, problems: 
             columns[name] = pa.nulls(batch.num_rows, wanted)
             continue
         try:
-            fitted = fit_column(batch.column(place), wanted, _ID if owned is None else owned.type)
+            fitted = fit(batch.column(place), wanted, _ID if owned is None else owned.type)
         except Misfit as misfit:
             raise Misfit(misfit.reason, describe(target, name, misfit.text), name=name) from None
         columns[name] = fitted.values
@@ -222,16 +253,16 @@ def _read_batch(layout: _Layout, batch: pa.RecordBatch, ordinal: int, problems: 
         faults += _faults_of_unmade(target, each, unmade[each.property], faults)
     if faults:
         # Ids come of keys, so rows that are wrong go first.
-        report_faults(faults, problems, target=target, lines=lines, source=None)
+        report_faults(faults, problems, target=target, lines=lines, source=source)
         columns, unmade, lines = _keep_good(columns, unmade, lines, faults)
     columns["id"], faults = check_given_ids(target, columns, columns["id"])
     if faults:
-        report_faults(faults, problems, target=target, lines=lines, source=None)
+        report_faults(faults, problems, target=target, lines=lines, source=source)
         columns, unmade, lines = _keep_good(columns, unmade, lines, faults)
     if not len(lines) and batch.num_rows:
         return None
     rows = batch_of(target, columns)
-    return TypedRows(target=target, rows=rows, lines=lines, source=None, unmade=only_true(unmade))
+    return TypedRows(target=target, rows=rows, lines=lines, source=source, unmade=only_true(unmade))
 
 
 def _faults_of(target: TypeTable, name: str, fitted: FittedColumn) -> list[Fault]:

@@ -3,6 +3,7 @@
     {"type": "Film", "data": {...}}        {"edge": "Rented", "from": "ann", "to": "SF-1", "data": {...}}
 
 ``data`` may be left out. Names of node types are exact; an edge type is found after lower-casing too, as in queries.
+A text that is known to hold one type only needs no form around its data; the ends of an edge are members like others.
 """
 
 from __future__ import annotations
@@ -20,9 +21,13 @@ _FORMS: Final = (
     'a record is {"type": ..., "data": {...}} for a node, or {"edge": ..., "from": ..., "to": ..., "data": {...}} '
     "for an edge"
 )
+_MIXED: Final = "a file of records with their types is given without a type"
 _NODE_MEMBERS: Final = frozenset({"type", "data"})
 _EDGE_MEMBERS: Final = frozenset({"edge", "from", "to", "data"})
 _NO_DATA: Final[Mapping[str, Any]] = {}
+
+ENDS: Final = {"src": ("src", "from"), "dst": ("dst", "to")}
+"""What the two ends of an edge may be called where they stand among its properties."""
 
 read_id: Final = converter_of(ValueType(Scalar.STRING))
 """An id, or an end of an edge, as it is stored."""
@@ -130,9 +135,50 @@ class EnvelopeReader:
     def _end(record: Mapping[str, Any], name: str) -> str:
         if name not in record:
             raise Misfit(Reason.BAD_ENVELOPE, f'an edge needs "from" and "to", and "{name}" is missing', name=name)
-        try:
-            end: str = read_id(record[name])
-        except Misfit as misfit:
-            text = f'"{name}" {misfit.text}; it is the id of a node'
-            raise Misfit(misfit.reason, text, name=name) from None
-        return end
+        return read_end(name, record[name])
+
+
+class RowForm:
+    """Reads records that are rows of one type, without a form around their data."""
+
+    def __init__(self, target: TypeTable) -> None:
+        self.target = target
+
+    def read(self, record: Any) -> Envelope:
+        """The parts of a row.
+
+        Raises:
+            Misfit: it is no object, or an edge without two ends.
+        """
+        if type(record) is not dict:
+            raise Misfit(Reason.BAD_ENVELOPE, f"got {shown(record)}, and a row of {self.target.name} is an object")
+        if "data" in record and "data" not in self.target.type.by_name and ("type" in record or "edge" in record):
+            text = f"this is a record with its type, and plain rows of {self.target.name} are expected; {_MIXED}"
+            raise Misfit(Reason.BAD_ENVELOPE, text)
+        if self.target.kind == "node":
+            return Envelope(self.target, record)
+        data = dict(record)
+        src, dst = (self._take_end(data, names) for names in ENDS.values())
+        return Envelope(self.target, data, src, dst)
+
+    @staticmethod
+    def _take_end(data: dict[str, Any], names: tuple[str, str]) -> str:
+        given = [name for name in names if name in data]
+        if len(given) != 1:
+            what = "both are there" if given else "neither is there"
+            text = f'an edge needs a member "{names[0]}" or "{names[1]}", and {what}'
+            raise Misfit(Reason.BAD_ENVELOPE, text, name=names[1])
+        return read_end(given[0], data.pop(given[0]))
+
+
+def read_end(name: str, value: Any) -> str:
+    """The id that an end of an edge names.
+
+    Raises:
+        Misfit: it is none.
+    """
+    try:
+        end: str = read_id(value)
+    except Misfit as misfit:
+        raise Misfit(misfit.reason, f'"{name}" {misfit.text}; it is the id of a node', name=name) from None
+    return end

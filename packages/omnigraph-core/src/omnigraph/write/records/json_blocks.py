@@ -9,7 +9,7 @@ what is wrong. Tests compare the two ways on generated and on damaged lines.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +22,7 @@ from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.tables.arrow_schema import arrow_type
 from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.records.columns import fit_column
-from omnigraph.write.records.envelopes import EnvelopeReader
+from omnigraph.write.records.envelopes import ENDS, EnvelopeReader
 from omnigraph.write.records.ndjson import Piece, is_skipped
 from omnigraph.write.records.numpy_views import Lines, Mask, raw_values
 from omnigraph.write.records.reasons import Misfit
@@ -30,8 +30,8 @@ from omnigraph.write.records.typed_rows import TypedRows, batch_of, check_given_
 from omnigraph.write.records.values import BLOB_PREFIX, decode_base64
 
 _HEAD: Final = re.compile(rb'\{[ \t]*"(type|edge)"[ \t]*:[ \t]*"([^"\\\n]*)"')
-_ESCAPED_LETTERS: Final = re.compile(rb"\\u00(?:6[149]|74)")
-"""The letters of "id" and "data" as escapes, which nobody writes."""
+_ESCAPED_LETTERS: Final = re.compile(rb"(?i)\\u00(?:6[1-9a-f]|7[0-9a])")
+"""Small letters as escapes, which nobody writes; so a member is found by its name."""
 _ESCAPED_NAME: Final = re.compile(rb"(?i)\\u00(?:3[0-9]|4[1-9a-f]|5[0-9af]|6[1-9a-f]|7[0-9a])")
 """What names of properties are made of, as escapes."""
 _NEGATIVE_ZERO: Final = np.int64(-(2**63))
@@ -52,11 +52,13 @@ class Block:
 
     Attributes:
         lines: the number of each line.
+        is_plain: whether each line is a row by itself, without a form around its data.
     """
 
     target: TypeTable
     text: bytes
     lines: Lines
+    is_plain: bool = False
 
     def numbered(self) -> Iterator[tuple[int, bytes]]:
         """Each line with its number."""
@@ -70,7 +72,7 @@ class Block:
         texts = self.text.split(b"\n")
         for start in range(0, len(texts), at_most):
             part = slice(start, start + at_most)
-            yield Block(self.target, b"\n".join(texts[part]), self.lines[part])
+            yield Block(self.target, b"\n".join(texts[part]), self.lines[part], self.is_plain)
 
 
 def group_lines(piece: Piece, envelopes: EnvelopeReader) -> list[Block] | None:
@@ -78,7 +80,7 @@ def group_lines(piece: Piece, envelopes: EnvelopeReader) -> list[Block] | None:
 
     None when a line does not begin as usual; then the order within a type could only be kept line by line.
     """
-    text = piece.text.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in piece.text else piece.text
+    text = _with_plain_ends(piece.text)
     head = _HEAD.match(text)
     count = text.count(b"\n") + 1
     try:
@@ -88,6 +90,23 @@ def group_lines(piece: Piece, envelopes: EnvelopeReader) -> list[Block] | None:
         return _sort_lines(text, piece.first, envelopes)
     except Misfit:
         return None
+
+
+def group_rows(piece: Piece, target: TypeTable) -> list[Block] | None:
+    """The lines of a piece that are rows of one type; None when one does not begin as an object."""
+    text = _with_plain_ends(piece.text)
+    count = text.count(b"\n") + 1
+    if text.startswith(b"{") and text.count(b"\n{") == count - 1:
+        return [Block(target, text, np.arange(piece.first, piece.first + count), is_plain=True)]
+    numbered = [(number, line) for number, line in enumerate(text.split(b"\n"), piece.first) if not is_skipped(line)]
+    if not all(line.startswith(b"{") for _, line in numbered):
+        return None
+    lines = np.array([number for number, _ in numbered], dtype=np.int64)
+    return [Block(target, b"\n".join(line for _, line in numbered), lines, is_plain=True)] if numbered else []
+
+
+def _with_plain_ends(text: bytes) -> bytes:
+    return text.replace(b"\r\n", b"\n").removesuffix(b"\r") if b"\r" in text else text
 
 
 def _find(head: re.Match[bytes], envelopes: EnvelopeReader) -> TypeTable:
@@ -121,17 +140,19 @@ def read_block(block: Block, source: str | None) -> TypedRows | None:
     target, text = block.target, block.text
     if not _is_one_record_per_line(text, len(block.lines)) or not _is_utf8(text):
         return None
+    schema = _row_schema(target) if block.is_plain else _json_schema(target)
     try:
         table = pa_json.read_json(
             pa.BufferReader(text),
             read_options=pa_json.ReadOptions(use_threads=False, block_size=len(text) + 1),
-            parse_options=pa_json.ParseOptions(explicit_schema=_json_schema(target), unexpected_field_behavior="error"),
+            parse_options=pa_json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error"),
         )
     except pa.ArrowException:
         return None
     if table.num_rows != len(block.lines):
         return None
-    taken = _take_columns(target, table, text)
+    given = _members_of_rows(target, table, text) if block.is_plain else _members_of_records(target, table, text)
+    taken = None if given is None else _take_columns(target, given, text)
     if taken is None:
         return None
     columns, unmade = taken
@@ -160,39 +181,68 @@ def _is_utf8(text: bytes) -> bool:
     return True
 
 
+def _row_schema(target: TypeTable) -> pa.Schema:
+    ends = [] if target.kind == "node" else [pa.field(name, pa.string()) for names in ENDS.values() for name in names]
+    return pa.schema([*_data_fields(target), *ends])
+
+
+def _data_fields(target: TypeTable) -> list[pa.Field]:
+    properties = [pa.field(each.name, json_type(each.type)) for each in target.type.properties]
+    return [pa.field("id", pa.string()), *properties]
+
+
 def _json_schema(target: TypeTable) -> pa.Schema:
-    data = [pa.field("id", pa.string())]
-    data += [pa.field(each.name, _json_type(each.type)) for each in target.type.properties]
+    data = _data_fields(target)
     ends = [] if target.kind == "node" else [pa.field("from", pa.string()), pa.field("to", pa.string())]
     kind = pa.field("type" if target.kind == "node" else "edge", pa.string())
     return pa.schema([kind, *ends, pa.field("data", pa.struct(data))])
 
 
-def _json_type(of: ValueType) -> pa.DataType:
+def json_type(of: ValueType) -> pa.DataType:
     """What Arrow reads a property as; for a list, its items."""
     scalar = _JSON_TYPES.get(of.scalar) or arrow_type(of.item)
     return pa.list_(scalar) if of.is_list else scalar
 
 
+def _members_of_records(target: TypeTable, table: pa.Table, text: bytes) -> dict[str, pa.Array] | None:
+    """The properties of records, ``id`` as it was given, and the ends of edges as ``src`` and ``dst``.
+
+    None when a value must be looked at by itself.
+    """
+    data = table["data"].combine_chunks()
+    # Arrow does not tell null from nothing; for these members we do.
+    if data.null_count and _may_say_null(b"data", text):
+        return None
+    given = dict(zip((each.name for each in data.type), data.flatten(), strict=True))
+    if target.kind == "edge":
+        given |= {"src": table["from"].combine_chunks(), "dst": table["to"].combine_chunks()}
+    return given
+
+
+def _members_of_rows(target: TypeTable, table: pa.Table, text: bytes) -> dict[str, pa.Array] | None:
+    """The same of rows; None as well when the ends of edges are not all called alike."""
+    given = {name: table[name].combine_chunks() for name in table.schema.names}
+    if target.kind == "edge":
+        for end, names in ENDS.items():
+            one, other = sorted(names, key=lambda name: given[name].null_count)
+            if given[other].null_count < table.num_rows or _may_say_null(other.encode(), text):
+                return None
+            given[end] = given[one]
+    return given
+
+
 def _take_columns(
-    target: TypeTable, table: pa.Table, text: bytes
+    target: TypeTable, given: Mapping[str, pa.Array], text: bytes
 ) -> tuple[dict[str, pa.Array], dict[str, Mask]] | None:
     """The columns of the type, ``id`` as it was given, and by property the rows whose vector can be made.
 
     None when a value must be looked at by itself.
     """
-    data = table["data"].combine_chunks()
-    given = dict(zip((each.name for each in data.type), data.flatten(), strict=True))
-    # Arrow does not tell null from nothing; for these two members we do.
-    if data.null_count and _may_say_null(b"data", text):
-        return None
     if given["id"].null_count and _may_say_null(b"id", text):
         return None
-    columns = {"id": given["id"]}
-    if target.kind == "edge":
-        columns |= {"src": table["from"].combine_chunks(), "dst": table["to"].combine_chunks()}
-        if columns["src"].null_count or columns["dst"].null_count:
-            return None
+    columns = {name: given[name] for name in ("id", "src", "dst") if name in target.schema.names}
+    if target.kind == "edge" and (columns["src"].null_count or columns["dst"].null_count):
+        return None
     unmade: dict[str, Mask] = {}
     optional = optional_vectors(target)
     for owned in target.type.properties:
@@ -206,7 +256,7 @@ def _take_columns(
             missing -= np.count_nonzero(unmade[owned.name])
         if missing and not owned.type.is_nullable:
             return None
-        fitted = _fit(values, target.schema.field(owned.name).type, owned.type)
+        fitted = fit_json(values, target.schema.field(owned.name).type, owned.type)
         if fitted is None:
             return None
         columns[owned.name] = fitted
@@ -236,7 +286,8 @@ def _may_say_null(name: bytes, text: bytes) -> bool:
     return b"\\u00" in text and _ESCAPED_LETTERS.search(text) is not None
 
 
-def _fit(values: pa.Array, wanted: pa.DataType, of: ValueType) -> pa.Array | None:
+def fit_json(values: pa.Array, wanted: pa.DataType, of: ValueType) -> pa.Array | None:
+    """The column of a property from what Arrow read of JSON; None when a value must be looked at by itself."""
     if of.scalar is Scalar.BLOB:
         return _decode_blobs(values, of)
     if _has_negative_zero(values):

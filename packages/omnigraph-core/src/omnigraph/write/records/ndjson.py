@@ -103,6 +103,17 @@ def cut_pieces(source: TextSource, *, piece_bytes: int) -> Iterator[Piece]:
         yield _checked(Piece(text.removesuffix(b"\n"), first), source.name)
 
 
+def refuse_other_formats(text: bytes, name: str, wanted: str) -> None:
+    """Tell a file by its first bytes when they are those of another format.
+
+    Raises:
+        InvalidInputError: they are.
+    """
+    for start, format_name, advice in _OTHER_FORMATS:
+        if text.startswith(start):
+            raise InvalidInputError(f"{name} is {format_name}, not {wanted}.", help=advice)
+
+
 def decode_line(line: bytes) -> Any:
     """The JSON value of a line.
 
@@ -170,9 +181,7 @@ def _check_length(open_bytes: int, first: int, held: list[bytes], name: str) -> 
 def _checked(piece: Piece, name: str) -> Piece:
     """The piece, after a look at its start if it is the first, and at its long lines."""
     if piece.first == 1:
-        for start, format_name, advice in _OTHER_FORMATS:
-            if piece.text.startswith(start):
-                raise InvalidInputError(f"{name} is {format_name}, not JSONL.", help=advice)
+        refuse_other_formats(piece.text, name, "JSONL")
         if piece.text.startswith(codecs.BOM_UTF8):
             piece = Piece(piece.text[len(codecs.BOM_UTF8) :], piece.first)
     if len(piece.text) > MAX_STRUCTURAL:

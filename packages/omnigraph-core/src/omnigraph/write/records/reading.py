@@ -2,7 +2,7 @@
 
     text ──> pieces of lines ──> blocks of one type, or single records ─┐
     Python records ─────────────────────────────────────────────────────┼──> TypedRows
-    Arrow data by type name ────────────────────────────────────────────┘
+    Arrow data by type name, CSV ───────────────────────────────────────┘
 
 Memory does not grow with the input. Rows that are wrong are left out and told in the ``ProblemLog``, with file and
 line; reading goes on behind them, so that a user corrects a file in one go.
@@ -13,16 +13,28 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Final
 
+import numpy as np
+import pyarrow as pa
+
 from omnigraph.cancellation import check_cancelled
 from omnigraph.history.schemas import GraphSchema
-from omnigraph.write.problems import ProblemLog
-from omnigraph.write.records.arrow_input import read_arrow
-from omnigraph.write.records.envelopes import EnvelopeReader
-from omnigraph.write.records.json_blocks import group_lines, read_block
+from omnigraph.write.problems import Problem, ProblemLog
+from omnigraph.write.records.arrow_input import find_target, read_arrow
+from omnigraph.write.records.csv_input import read_csv
+from omnigraph.write.records.envelopes import EnvelopeReader, RowForm
+from omnigraph.write.records.json_blocks import group_lines, group_rows, read_block
 from omnigraph.write.records.ndjson import cut_pieces, decode_line
 from omnigraph.write.records.reasons import Misfit
 from omnigraph.write.records.row_reader import RowReader
-from omnigraph.write.records.sources import ArrowSource, LoadInput, RecordSource, TextSource, open_source
+from omnigraph.write.records.sources import (
+    ArrowSource,
+    LoadInput,
+    RecordSource,
+    TextSource,
+    TypedText,
+    open_source,
+    open_text,
+)
 from omnigraph.write.records.typed_rows import TypedRows, rows_within
 
 CHUNK_ROWS: Final = 65_536
@@ -35,7 +47,7 @@ _SIZED: Final = frozenset({str, bytes, list})
 
 
 def read_records(
-    data: LoadInput,
+    data: LoadInput | TypedText,
     schema: GraphSchema,
     problems: ProblemLog,
     *,
@@ -45,7 +57,7 @@ def read_records(
     """The rows of an input; within a type in the order of the input.
 
     Args:
-        data: what was given to ``load``.
+        data: what was given to ``load``, or a text of one type.
         schema: says the types.
         problems: takes everything that is wrong with records.
         chunk_rows: how many rows a batch has at most.
@@ -56,6 +68,10 @@ def read_records(
         StorageError: a file could not be read.
         ResourceLimitError: a line is beyond its bounds.
     """
+    if isinstance(data, TypedText):
+        for rows in _read_typed(data, schema, problems, chunk_bytes=chunk_bytes):
+            yield from rows.cut(chunk_rows)
+        return
     source = open_source(data)
     if isinstance(source, ArrowSource):
         yield from read_arrow(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
@@ -63,19 +79,40 @@ def read_records(
     if isinstance(source, RecordSource):
         batches = _read_objects(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
     else:
-        batches = _read_text(source, schema, problems, chunk_bytes=chunk_bytes)
+        batches = _read_text(source, EnvelopeReader(schema), problems, chunk_bytes=chunk_bytes)
     for rows in batches:
         yield from rows.cut(chunk_rows)
 
 
+def _read_typed(data: TypedText, schema: GraphSchema, problems: ProblemLog, *, chunk_bytes: int) -> Iterator[TypedRows]:
+    """The rows of a text of one type; without any, a batch without rows, because the type is named."""
+    source = open_text(data.file)
+    try:
+        target = find_target(data.type_name, schema)
+    except Misfit as misfit:
+        problems.add(Problem(reason=misfit.reason, message=misfit.text, source=source.name))
+        return
+    if data.delimiter is None:
+        batches = _read_text(source, RowForm(target), problems, chunk_bytes=chunk_bytes)
+    else:
+        piece_bytes = min(_PIECE_BYTES, chunk_bytes)
+        batches = read_csv(data, source, target, problems, piece_bytes=piece_bytes, chunk_bytes=chunk_bytes)
+    is_empty = True
+    for rows in batches:
+        is_empty = False
+        yield rows
+    if is_empty:
+        nothing = pa.RecordBatch.from_pylist([], schema=target.schema)
+        yield TypedRows(target=target, rows=nothing, lines=np.zeros(0, np.int64), source=source.name)
+
+
 def _read_text(
-    source: TextSource, schema: GraphSchema, problems: ProblemLog, *, chunk_bytes: int
+    source: TextSource, forms: EnvelopeReader | RowForm, problems: ProblemLog, *, chunk_bytes: int
 ) -> Iterator[TypedRows]:
-    envelopes = EnvelopeReader(schema)
-    reader = RowReader(schema, problems, source.name, batch_bytes=chunk_bytes)
+    reader = RowReader(forms, problems, source.name, batch_bytes=chunk_bytes)
     for piece in cut_pieces(source, piece_bytes=min(_PIECE_BYTES, chunk_bytes)):
         check_cancelled()
-        blocks = group_lines(piece, envelopes)
+        blocks = group_rows(piece, forms.target) if isinstance(forms, RowForm) else group_lines(piece, forms)
         if blocks is None:
             yield from _read_lines(piece.lines(), reader)
             continue
@@ -102,7 +139,7 @@ def _read_lines(lines: Iterator[tuple[int, bytes]], reader: RowReader) -> Iterat
 def _read_objects(
     source: RecordSource, schema: GraphSchema, problems: ProblemLog, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[TypedRows]:
-    reader = RowReader(schema, problems, None, batch_bytes=chunk_bytes)
+    reader = RowReader(EnvelopeReader(schema), problems, None, batch_bytes=chunk_bytes)
     held_bytes = 0
     for ordinal, record in enumerate(source.records, 1):
         # Whoever makes the records may take long over each.

@@ -32,6 +32,7 @@ class Reason(StrEnum):
     BAD_BASE64 = "bad_base64"
     EXTERNAL_URI = "external_uri"
     ID_MISMATCH = "id_mismatch"
+    MALFORMED_CSV = "malformed_csv"
 
 
 MEANINGS: Final[Mapping[Reason, str]] = MappingProxyType(
@@ -53,6 +54,7 @@ MEANINGS: Final[Mapping[Reason, str]] = MappingProxyType(
         Reason.BAD_BASE64: "What follows base64: is not standard base64 with padding.",
         Reason.EXTERNAL_URI: "A Blob is given as a text that does not start with base64:, which would be a URI.",
         Reason.ID_MISMATCH: "The id that is given is not the one that the key makes.",
+        Reason.MALFORMED_CSV: "A row of CSV has another number of cells than the header, or quotes where none may be.",
     }
 )
 

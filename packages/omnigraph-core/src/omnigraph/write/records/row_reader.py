@@ -12,13 +12,12 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.history.schemas import GraphSchema, TypeTable
+from omnigraph.history.schemas import TypeTable
 from omnigraph.lang.diagnostics import closest, listed
-from omnigraph.lang.types import Scalar
 from omnigraph.schema import Property
 from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
-from omnigraph.write.records.envelopes import EnvelopeReader, read_id
+from omnigraph.write.records.envelopes import EnvelopeReader, RowForm, read_id
 from omnigraph.write.records.numpy_views import Mask
 from omnigraph.write.records.reasons import Misfit, Reason
 from omnigraph.write.records.typed_rows import (
@@ -30,24 +29,26 @@ from omnigraph.write.records.typed_rows import (
     only_true,
     report_faults,
     rows_within,
+    stored_column,
 )
 from omnigraph.write.records.values import converter_of, shown
 
 _ENDS: Final = frozenset({"src", "dst", "from", "to"})
-_STORAGE: Final = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
-"""What Python integers are read as, where Arrow does not take them for the type itself."""
 
 
 class RowReader:
     """Gathers the rows of records until they are asked for. Not shared between threads.
 
-    ``batch_bytes`` is what the vectors of one batch may take, whether they are given or not.
+    ``forms`` reads the outer form of each. ``batch_bytes`` is what the vectors of one batch may take, whether they are
+    given or not.
     """
 
-    def __init__(self, schema: GraphSchema, problems: ProblemLog, source: str | None, *, batch_bytes: int) -> None:
+    def __init__(
+        self, forms: EnvelopeReader | RowForm, problems: ProblemLog, source: str | None, *, batch_bytes: int
+    ) -> None:
         self.row_count = 0
         self._batch_bytes = batch_bytes
-        self._envelopes = EnvelopeReader(schema)
+        self._forms = forms
         self._problems = problems
         self._source = source
         self._types: dict[str, TypeRows] = {}
@@ -55,7 +56,7 @@ class RowReader:
     def add(self, record: Any, line: int) -> None:
         """Take a record, or tell what is wrong with it."""
         try:
-            target, data, src, dst = self._envelopes.read(record)
+            target, data, src, dst = self._forms.read(record)
         except Misfit as misfit:
             self.refuse(misfit, line)
             return
@@ -195,10 +196,7 @@ class TypeRows:
     def _column(self, values: list[Any], name: str) -> pa.Array:
         wanted = self.target.schema.field(name).type
         owned = self.target.type.by_name.get(name)
-        storage = None if owned is None else _STORAGE.get(owned.type.scalar)
-        if owned is None or storage is None:
-            return pa.array(values, wanted)
-        return pa.array(values, pa.list_(storage) if owned.type.is_list else storage).cast(wanted)
+        return pa.array(values, wanted) if owned is None else stored_column(values, wanted, owned.type)
 
     def _unknown(self, name: Any) -> Misfit:
         target = self.target

@@ -10,7 +10,7 @@ once: a file that is not there, a directory, a format that is read in another wa
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final
@@ -23,6 +23,24 @@ LoadInput = (
     | Mapping[str, Any]
 )  # fmt: skip
 """What can be loaded: NDJSON in any of these forms, records, or Arrow data by type name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedText:
+    """A text of rows of one type: JSONL without types, or CSV.
+
+    Attributes:
+        type_name: ``Film``, or ``node:Film`` and ``edge:Film`` where both exist.
+        file: its bytes; problems tell its ``name``.
+        delimiter: what stands between the cells of CSV; None for JSONL.
+        columns: the names of the columns of CSV, where they are not the first row of the text.
+    """
+
+    type_name: str
+    file: IO[bytes]
+    delimiter: str | None = None
+    columns: Sequence[str] | None = None
+
 
 TEXT_SUFFIXES: Final = (".jsonl", ".ndjson")
 _BLOCK: Final = 1024 * 1024
@@ -77,10 +95,8 @@ def open_source(data: LoadInput) -> TextSource | RecordSource | ArrowSource:
         return TextSource(bytes(view[at : at + _BLOCK]) for at in range(0, len(view), _BLOCK))
     if isinstance(data, os.PathLike):
         return _file_source(Path(os.fsdecode(os.fspath(data))))
-    if callable(read := getattr(data, "read", None)) and not is_arrow(data):
-        name = getattr(data, "name", None)
-        blocks = _read_object(read, name)
-        return TextSource(blocks, name) if isinstance(name, str) and name else TextSource(blocks)
+    if callable(getattr(data, "read", None)) and not is_arrow(data):
+        return open_text(data)
     if isinstance(data, Mapping):
         return _arrow_source(data)
     if is_arrow(data):
@@ -91,6 +107,13 @@ def open_source(data: LoadInput) -> TextSource | RecordSource | ArrowSource:
     if isinstance(data, Iterable):
         return RecordSource(iter(data))
     raise InvalidInputError(f"A value of type {type(data).__name__} cannot be loaded.", help=_FORMS)
+
+
+def open_text(file: Any) -> TextSource:
+    """The blocks of an open file."""
+    name = getattr(file, "name", None)
+    blocks = _read_object(file.read, name)
+    return TextSource(blocks, name) if isinstance(name, str) and name else TextSource(blocks)
 
 
 def is_arrow(data: object) -> bool:

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.schemas import TypeTable
+from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.schema import Property
 from omnigraph.write.embedding import no_embedder, optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
@@ -22,6 +23,9 @@ from omnigraph.write.records.ids import derive_ids
 from omnigraph.write.records.numpy_views import Lines, Mask, Rows, true_rows
 from omnigraph.write.records.reasons import Reason
 from omnigraph.write.records.values import shown
+
+_STORAGE: Final = {Scalar.DATE: pa.int32(), Scalar.DATETIME: pa.int64()}
+"""What Python integers are read as, where Arrow does not take them for the type itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -118,6 +122,14 @@ def check_given_ids(target: TypeTable, columns: Mapping[str, pa.Array], ids: pa.
 def batch_of(target: TypeTable, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:
     """A batch with the schema of the type, from its columns by name."""
     return pa.RecordBatch.from_arrays([columns[name] for name in target.schema.names], schema=target.schema)
+
+
+def stored_column(values: Sequence[Any], wanted: pa.DataType, of: ValueType) -> pa.Array:
+    """A column of a property from values as ``values.converter_of`` makes them, null where there is none."""
+    storage = _STORAGE.get(of.scalar)
+    if storage is None:
+        return pa.array(values, wanted)
+    return pa.array(values, pa.list_(storage) if of.is_list else storage).cast(wanted)
 
 
 def report_faults(

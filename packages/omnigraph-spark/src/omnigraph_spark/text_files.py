@@ -1,0 +1,199 @@
+"""The files behind a name that a user gives, on a disk or wherever Arrow gets to, and what is in them by their names.
+
+    people.csv  people.csv.gz  people/  people-*.csv  s3://bucket/people/
+
+Files of a directory, and what a pattern matches, come by name. What begins with a dot or an underscore is not looked
+at: Spark and Hadoop leave such files beside their parts.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, BinaryIO, Final, cast
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+
+from omnigraph.errors import InvalidInputError
+
+_PACKED: Final = ".gz"
+_LISTED: Final = 3
+
+
+class Form(StrEnum):
+    """What a file holds."""
+
+    JSONL = "JSONL"
+    CSV = "CSV"
+    TSV = "TSV"
+    PARQUET = "Parquet"
+
+
+_FORMS: Final = {
+    ".jsonl": Form.JSONL,
+    ".ndjson": Form.JSONL,
+    ".csv": Form.CSV,
+    ".tsv": Form.TSV,
+    ".parquet": Form.PARQUET,
+}
+_NAMES: Final = f"Give files that end in {', '.join(_FORMS)}; .gz may follow, but for Parquet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FoundFile:
+    """Something that has a name, with its size in bytes."""
+
+    path: str
+    size: int
+    is_file: bool = True
+
+
+def form_of(path: str) -> Form | None:
+    """What a file holds by its own name, packed or not; None when it does not say it."""
+    return _FORMS.get(Path(_bare(path).lower().removesuffix(_PACKED)).suffix)
+
+
+def is_packed(path: str) -> bool:
+    """Whether a file has to be unpacked, so that it can be read from its beginning only."""
+    return _bare(path).lower().endswith(_PACKED)
+
+
+def form_behind(name: str) -> Form:
+    """What the files behind a name hold: by the name itself, or by those of the files in a directory.
+
+    Raises:
+        InvalidInputError: nobody can say, or they hold several things.
+    """
+    form = form_of(name)
+    if form is not None:
+        return form
+    inside = _list_directory(name)
+    if inside is None:
+        raise InvalidInputError(f"The name of {name} does not say what it holds.", help=f"{_NAMES}.")
+    forms = {_form_inside(each) for each in inside}
+    if len(forms) != 1 or None in forms:
+        what = ", ".join(sorted(each.path for each in inside)[:_LISTED]) if inside else "nothing"
+        raise InvalidInputError(
+            f"What {name} holds is not of one form; there is: {what}.",
+            help=f"{_NAMES}, or a directory of files that all end alike.",
+            details={"path": name},
+        )
+    (found,) = forms
+    return cast("Form", found)
+
+
+def find_files(name: str, form: Form | None) -> list[FoundFile]:
+    """The files behind a name.
+
+    Args:
+        name: a file, a directory or a pattern.
+        form: what all of them hold; None for JSONL, whatever else there is in a directory.
+
+    Raises:
+        InvalidInputError: there is none, or one that holds something else.
+    """
+    inside = _list_directory(name)
+    found = _find_named(name) if inside is None else inside
+    if form is None:
+        found = (
+            found if inside is None else [each for each in found if each.is_file and form_of(each.path) is Form.JSONL]
+        )
+    elif others := [each.path for each in found if not each.is_file or form_of(each.path) is not form]:
+        raise InvalidInputError(
+            f"{others[0]} is no {form} file, and all of {name} should be.", help="Give files of one form.",
+            details={"path": others[0]},
+        )  # fmt: skip
+    if not found:
+        wanted = form or Form.JSONL
+        raise InvalidInputError(
+            f"There is no {wanted} file behind {name!r}.",
+            help=f"{_NAMES}; or a directory that has some, or a pattern.",
+            details={"path": name},
+        )
+    return found
+
+
+@contextmanager
+def open_file(name: str) -> Iterator[BinaryIO]:
+    """The bytes of a file, unpacked.
+
+    Raises:
+        InvalidInputError: it is not there, or not any more.
+    """
+    try:
+        if "://" in name:
+            system, path = _remote(name)
+            file: Any = io.BufferedReader(system.open_input_file(path))
+        else:
+            file = Path(name).open("rb")  # noqa: SIM115 - closed below
+    except OSError as error:
+        raise InvalidInputError(
+            f"{name} cannot be read: {error}.", help="The file must be there for the tasks too, under the same name."
+        ) from error
+    with file:
+        yield cast("BinaryIO", gzip.GzipFile(fileobj=file) if is_packed(name) else file)
+
+
+def _bare(name: str) -> str:
+    """A name without what a URI has behind its path."""
+    return name.partition("?")[0].rstrip("/") if "://" in name else name
+
+
+def _form_inside(each: FoundFile) -> Form | None:
+    if each.is_file:
+        return form_of(each.path)
+    # Parquet may be spread over directories that are named by values; Spark knows what to make of them.
+    is_parquet = "://" not in each.path and any(Path(each.path).rglob("*.parquet"))
+    return Form.PARQUET if is_parquet else None
+
+
+def _find_named(name: str) -> list[FoundFile]:
+    """The file of a name, or those that a pattern matches."""
+    if "://" in name:
+        system, place = _remote(name)
+        info = system.get_file_info(place)
+        return [FoundFile(path=name, size=info.size)] if info.type is pafs.FileType.File else []
+    path = Path(name)
+    files = [path] if path.is_file() else sorted(path.parent.glob(path.name))
+    return [FoundFile(path=str(each), size=each.stat().st_size) for each in files if each.is_file()]
+
+
+def _list_directory(name: str) -> list[FoundFile] | None:
+    """What a directory has that is not hidden, by name; None when it is none."""
+    if "://" not in name:
+        if not Path(name).is_dir():
+            return None
+        children = [each for each in sorted(Path(name).iterdir()) if _is_shown(each.name)]
+        return [FoundFile(path=str(each), size=each.stat().st_size, is_file=each.is_file()) for each in children]
+    system, path = _remote(name)
+    if system.get_file_info(path).type is not pafs.FileType.Directory:
+        return None
+    listed = sorted(system.get_file_info(pafs.FileSelector(path)), key=lambda each: str(each.base_name))
+    where, question, options = name.partition("?")
+    return [
+        FoundFile(
+            path=f"{where.rstrip('/')}/{each.base_name}{question}{options}", size=each.size or 0, is_file=each.is_file
+        )
+        for each in listed
+        if _is_shown(each.base_name)
+    ]
+
+
+def _is_shown(name: str) -> bool:
+    return not name.startswith((".", "_"))
+
+
+def _remote(name: str) -> tuple[Any, str]:
+    try:
+        system, path = pafs.FileSystem.from_uri(name)
+    except (pa.ArrowException, OSError) as error:
+        raise InvalidInputError(
+            f"{name!r} cannot be reached: {error}.", help="Give a path, or a URI that Arrow knows, such as s3://."
+        ) from error
+    return system, path
