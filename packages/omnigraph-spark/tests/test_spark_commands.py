@@ -105,6 +105,7 @@ def test_sources_are_paths_of_records_or_paths_by_type(place: Path):
         (("Person=nowhere.parquet",), InvalidInputError, 'There is no file "nowhere.parquet"'),
         (("none-*.jsonl",), InvalidInputError, 'No file matches "none-'),
         (("people.parquet",), InvalidInputError, "does not say the type of its rows"),
+        (("people.csv.gz",), InvalidInputError, "does not say the type of its rows"),
         (("parts", "Person=people.parquet"), click.UsageError, "not both"),
         (("Person=people.parquet", "Person=parts"), click.UsageError, "Person is given twice"),
     ],

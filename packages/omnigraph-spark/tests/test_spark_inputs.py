@@ -55,6 +55,8 @@ def test_a_directory_is_all_its_files_by_name_but_for_hidden_ones(tmp_path: Path
     touch(tmp_path, "part-2.csv", "part-1.csv.gz", "_SUCCESS", ".part-1.csv.crc")
     assert paths(sort({"Person": tmp_path})) == ["part-1.csv.gz", "part-2.csv"]
     assert paths(sort({"Person": str(tmp_path / "part-*.csv")})) == ["part-2.csv"]
+    touch(tmp_path, "year-1/part-3.csv")
+    assert paths(sort({"Person": str(tmp_path / "year-*" / "part-?.csv")})) == ["part-3.csv"]
     as_written = touch(tmp_path / "more.csv", "part-0.csv")
     assert paths(sort({"Person": [as_written, tmp_path / "part-2.csv"]})) == ["part-0.csv", "part-2.csv"]
 

@@ -8,6 +8,7 @@ at: Spark and Hadoop leave such files beside their parts.
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 from collections.abc import Iterator
@@ -159,8 +160,7 @@ def _find_named(name: str) -> list[FoundFile]:
         system, place = _remote(name)
         info = system.get_file_info(place)
         return [FoundFile(path=name, size=info.size)] if info.type is pafs.FileType.File else []
-    path = Path(name)
-    files = [path] if path.is_file() else sorted(path.parent.glob(path.name))
+    files = [Path(name)] if Path(name).is_file() else [Path(each) for each in sorted(glob.glob(name))]
     return [FoundFile(path=str(each), size=each.stat().st_size) for each in files if each.is_file()]
 
 

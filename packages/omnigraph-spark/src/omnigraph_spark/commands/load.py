@@ -29,13 +29,12 @@ _EXAMPLES = """\b
 Examples:
   omnigraph spark load films.omni --data seed.jsonl --mode append
   omnigraph spark load films.omni --data 'parts/*.jsonl' --mode merge --as ann
-  omnigraph spark load films.omni --data Film=films.parquet --data edge:Rented=rentals/ --mode append
+  omnigraph spark load films.omni --data Film=films.csv --data edge:Rented=rentals/ --mode append
   omnigraph spark load films.omni --data seed.jsonl --mode merge --load-id monday --conf spark.driver.memory=8g
 """
 
 _OF_A_TYPE: Final = re.compile(r"((?:(?:node|edge):)?[^\W\d]\w*)=(.+)", re.DOTALL)
-"""``Film=films.parquet``; a path that looks like this is written with ``./`` in front."""
-_TABLE: Final = ".parquet"
+"""``Film=films.csv``; a path that looks like this is written with ``./`` in front."""
 _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
 
 
@@ -47,8 +46,8 @@ _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
     required=True,
     multiple=True,
     metavar="SOURCE",
-    help="A JSONL file, a directory of them or a pattern; or TYPE=PATH for Parquet of one type, a file, a directory or "
-    "a pattern. Repeatable.",
+    help="A JSONL file, a directory of them or a pattern; or TYPE=PATH for Parquet, CSV or JSONL of one type, a file, "
+    "a directory or a pattern. Repeatable.",
 )
 @load_options
 @click.option(
@@ -128,12 +127,14 @@ def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
         click.UsageError: both are named, or a type twice.
         InvalidInputError: there is no such file, or it does not say its type.
     """
+    from omnigraph_spark.text_files import Form, form_of
+
     of_types: dict[str, str] = {}
     mixed: list[str] = []
     for word in words:
         found = _OF_A_TYPE.fullmatch(word)
         path = found[2] if found else word
-        if found is None and path.endswith(_TABLE):
+        if found is None and form_of(path) not in (None, Form.JSONL):
             raise InvalidInputError(
                 f"{path} does not say the type of its rows.",
                 help=f"Write it as --data TYPE={path}.",
