@@ -10,6 +10,8 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
+import time
+from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from omnigraph.errors import InvalidInputError
 from omnigraph.plugins import find_verb, installed_plugins
 from omnigraph_cli.main import cli
 from omnigraph_spark.commands.load import read_sources
-from omnigraph_spark.commands.running import _errors_of_children_to, _interrupts_kept, _logging_to, _text
+from omnigraph_spark.commands.running import _errors_of_children_to, _interrupts_held, _logging_to, _text
 
 SCHEMA = "node Person { handle: String @key  age: I32? }\nedge Knows: Person -> Person @card(0..1)\n"
 PEOPLE = '{"type":"Person","data":{"handle":"ann","age":41}}\n{"type":"Person","data":{"handle":"bo"}}\n'
@@ -250,8 +252,50 @@ def test_what_children_write_to_stderr_is_kept_and_ours_is_not(capfd: pytest.Cap
     assert capfd.readouterr().err.splitlines() == ["from us", "from a later child"]
 
 
-def test_the_handler_of_interrupts_is_ours_again_once_spark_runs():
+def test_an_interrupt_waits_until_spark_has_started_and_a_second_one_does_not():
     before = signal.getsignal(signal.SIGINT)
-    with _interrupts_kept():
+    with _interrupts_held() as held:
+        signal.raise_signal(signal.SIGINT)
+        # As Spark does.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     assert signal.getsignal(signal.SIGINT) is before
+    with pytest.raises(KeyboardInterrupt):
+        held.deliver()
+    with _interrupts_held() as held:
+        held.deliver()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_interrupt_while_spark_starts_leaves_no_java_behind(place: Path):
+    command = str(Path(sysconfig.get_path("scripts")) / "omnigraph")
+    marked = ["--conf", f"spark.app.mark={place}"]
+    process = subprocess.Popen(
+        [command, "-q", "spark", "export", "graph.omni", "out", "--master", "local[1]", "--json", *marked],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    # Java is being launched: the first moment at which something could be left.
+    wait_until(lambda: len(processes_with(str(place))) > 1)
+    process.send_signal(signal.SIGINT)
+    # It ends when Java has let go of stdout too.
+    printed, _ = process.communicate(timeout=240)
+    assert (process.returncode, json.loads(printed)["error"]["kind"]) == (130, "interrupted")
+    wait_until(lambda: processes_with(str(place)) == [])
+
+
+def processes_with(word: str) -> list[str]:
+    return [
+        line
+        for line in subprocess.check_output(["ps", "-A", "-ww", "-o", "args"], text=True).splitlines()
+        if word in line
+    ]
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    end = time.monotonic() + 120
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.05)

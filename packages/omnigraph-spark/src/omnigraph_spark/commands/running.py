@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
 from typing import IO, TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -61,9 +62,10 @@ def running_spark(session: Session, master: str, conf: Mapping[str, str]) -> Ite
         return
     with tempfile.TemporaryFile("a+b") as noise, _logging_to(noise):
         try:
-            with _interrupts_kept():
+            with _interrupts_held() as held:
                 spark = _started(session, master, conf, noise)
             try:
+                held.deliver()
                 yield spark
             finally:
                 spark.stop()
@@ -121,15 +123,43 @@ def _logging_to(noise: IO[bytes]) -> Iterator[None]:
             logging.getLogger().removeHandler(handler)
 
 
+class _Held:
+    """Signals that came while nobody was to be interrupted; the second one is not held any more."""
+
+    def __init__(self) -> None:
+        self.handlers = {
+            each: handler for each in (signal.SIGINT, signal.SIGTERM) if callable(handler := signal.getsignal(each))
+        }
+        self.numbers: list[int] = []
+
+    def take(self, number: int, frame: FrameType | None) -> None:
+        self.numbers.append(number)
+        if len(self.numbers) > 1:
+            self.handlers[signal.Signals(number)](number, frame)
+
+    def deliver(self) -> None:
+        """Let what came take its course."""
+        for number in self.numbers[:1]:
+            signal.raise_signal(number)
+
+
 @contextlib.contextmanager
-def _interrupts_kept() -> Iterator[None]:
-    """Spark puts a handler of its own in the place of ours, which talks to Java in the middle of talking to it."""
-    handler = signal.getsignal(signal.SIGINT)
+def _interrupts_held() -> Iterator[_Held]:
+    """While Spark starts, an interrupt waits: cut off before both have found each other, Java would stay for good.
+
+    Afterwards the handlers are ours again: Spark sets one that talks to Java in the middle of talking to it.
+    """
+    held = _Held()
+    if threading.current_thread() is not threading.main_thread():
+        yield held
+        return
+    for each in held.handlers:
+        signal.signal(each, held.take)
     try:
-        yield
+        yield held
     finally:
-        if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, handler)
+        for each, handler in held.handlers.items():
+            signal.signal(each, handler)
 
 
 def _text(noise: IO[bytes]) -> str:
