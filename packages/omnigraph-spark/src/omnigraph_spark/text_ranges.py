@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any, BinaryIO, Final, cast
 
-from omnigraph import TypedText
+import omnigraph
 from omnigraph.errors import InvalidInputError
 from omnigraph_spark.text_files import Form, find_files, form_of, is_packed, open_file
 
@@ -112,7 +112,7 @@ def count_quotes(piece: TextRange) -> int:
 
 
 @contextmanager
-def open_range(piece: TextRange) -> Iterator[BinaryIO | TypedText]:
+def open_range(piece: TextRange) -> Iterator[BinaryIO | omnigraph.TypedText]:
     """The rows of a range, as a bulk ticket takes them.
 
     Raises:
@@ -128,7 +128,7 @@ def open_range(piece: TextRange) -> Iterator[BinaryIO | TypedText]:
         if piece.type_name is None:
             yield text
         else:
-            yield TypedText(type_name=piece.type_name, file=text, delimiter=piece.delimiter, columns=columns)
+            yield omnigraph.TypedText(type_name=piece.type_name, file=text, delimiter=piece.delimiter, columns=columns)
 
 
 class _Bounded:

@@ -11,16 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceArrowWriter, WriterCommitMessage
 
 import omnigraph
-from omnigraph import BulkTicket
 from omnigraph.errors import InvalidInputError
 from omnigraph_spark.options import SourceOptions
 from omnigraph_spark.tasks import written_rows
+
+if TYPE_CHECKING:
+    from omnigraph import BulkTicket
 
 MODES: Final = ("append", "merge")
 
