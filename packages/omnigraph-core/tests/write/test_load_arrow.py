@@ -43,7 +43,11 @@ ACCEPTED = [
     ("i64", pa.array([2**63 - 1], pa.uint64()), [2**63 - 1]),
     ("u64", pa.array([2**64 - 1], pa.uint64()), [2**64 - 1]),
     ("u64", pa.array([0, 5], pa.int8()), [0, 5]),
-    ("u64", pa.array([decimal.Decimal(2**64 - 1), None, decimal.Decimal(0)], pa.decimal128(20, 0)), [2**64 - 1, None, 0]),
+    (
+        "u64",
+        pa.array([decimal.Decimal(2**64 - 1), None, decimal.Decimal(0)], pa.decimal128(20, 0)),
+        [2**64 - 1, None, 0],
+    ),
     ("i64", pa.array([decimal.Decimal(-(2**63))], pa.decimal256(40, 0)), [-(2**63)]),
     ("u32", pa.array([decimal.Decimal(700)], pa.decimal128(5, -2)), [700]),
     ("i32", pa.array([decimal.Decimal(-1), None], pa.decimal32(5, 0)), [-1, None]),
