@@ -99,7 +99,7 @@ def test_values_are_judged_where_rows_are_written_and_such_rows_are_written_all_
     with pytest.raises(ConstraintError, match="2 problems") as caught:
         attempt.raise_problems()
     assert caught.value.details["counts"] == attempt.counts
-    with pytest.raises(ConstraintError, match="in.jsonl:3"):
+    with pytest.raises(ConstraintError, match=r"in\.jsonl:3"):
         graph.bulk_publish([attempt])
     assert len(graph.commits.list()) == 1
 
@@ -221,7 +221,7 @@ def test_records_that_are_no_rows_are_told_before_rules_that_are_broken(graph: o
     together = BulkAttempt.together([broken, unreadable])
     assert not together.is_readable
     assert told(together.problems) == [("malformed_json", "in.jsonl", 1)]
-    with pytest.raises(InvalidInputError, match="malformed|not JSON"):
+    with pytest.raises(InvalidInputError, match="not JSON"):
         together.raise_problems()
     fine = ticket.attempt(named(person("bo")))
     both = BulkAttempt.together([broken, fine, broken])

@@ -73,7 +73,7 @@ def test_a_change_is_judged_elsewhere_as_it_is_here(case, limits, limits_there):
 @settings(max_examples=15)
 @given(removing_cases())
 def test_rows_that_do_not_count_any_more_are_never_asked_about(case):
-    text, types, changes, stored = case
+    text, _, changes, stored = case
     here, there = World(text, stored), World(text, stored)
     expected = here.judge(*(here.change(name, *each) for name, each in changes.items()), limits=SMALL)
     made = [there.change(name, *each, is_written=True) for name, each in changes.items()]
