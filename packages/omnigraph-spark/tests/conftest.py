@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 from pyspark.sql import SparkSession
 
 import omnigraph_spark
@@ -14,6 +15,10 @@ from omnigraph_spark.java import use_java
 
 # Test modules are imported by path; what several of them use has to be found by name, by workers too.
 sys.path.append(str(Path(__file__).parent))
+
+# Machines are shared: neither a slow example nor slow generation is a failure. Hangs are guarded by themselves.
+settings.register_profile("omnigraph", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("omnigraph")
 
 
 @pytest.fixture(scope="session")

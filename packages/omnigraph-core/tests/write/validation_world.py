@@ -14,7 +14,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.schemas import GraphSchema, TypeTable
-from omnigraph.tables.interface import WrittenRows
+from omnigraph.tables.facts import TablePart
+from omnigraph.tables.interface import TablePin, WrittenRows
 from omnigraph.write.changeset import ChangeMode, ChangeSet, NewRows, TypeChange
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation.changes import validate_changes
@@ -90,26 +91,46 @@ def table_of(target: TypeTable, records: Records) -> pa.Table:
 
 
 class WrittenInMemory:
-    """Stands in for ``TableStorage`` where rows lie in files already."""
+    """Stands in for ``TableStorage``, of rows in files and of versions, whose parts have two rows each."""
 
     def __init__(self) -> None:
         self.files: dict[str, pa.Table] = {}
+        self.versions: dict[str, pa.Table] = {}
 
     def write(self, name: str, table: pa.Table) -> tuple[WrittenRows, ...]:
-        """The rows of a table, in two files."""
+        """The rows of a table, written twice, the second time to two files."""
         cut = table.num_rows // 2
         made = []
-        for part in (table.slice(0, cut), table.slice(cut)):
-            location = f"{name}-{len(self.files)}"
-            self.files[location] = part
-            made.append(
-                WrittenRows(location=location, branch=None, fragments=(), row_count=part.num_rows, byte_count=0)
-            )
+        for half in ([table.slice(0, cut)], [table.slice(cut, 1), table.slice(cut + 1)]):
+            fragments = tuple(self._file(part) for part in half if part.num_rows)
+            rows = sum(each["physical_rows"] for each in fragments)
+            if rows:
+                made.append(WrittenRows(location=name, branch=None, fragments=fragments, row_count=rows, byte_count=0))
         return tuple(made)
 
+    def _file(self, rows: pa.Table) -> dict[str, Any]:
+        name = f"file-{len(self.files)}"
+        self.files[name] = rows
+        return {"physical_rows": rows.num_rows, "name": name}
+
     def read_written(self, written: WrittenRows, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
-        table = self.files[written.location]
+        table = pa.concat_tables([self.files[each["name"]] for each in written.fragments])
         return (table if columns is None else table.select(list(columns))).to_reader(max_chunksize=BATCH)
+
+    def open_at(self, pin: TablePin) -> pa.Table:
+        return self.versions[pin.location]
+
+    def parts(self, version: pa.Table) -> list[TablePart]:
+        starts = range(0, version.num_rows, BATCH)
+        counts = [min(BATCH, version.num_rows - start) for start in starts]
+        return [
+            TablePart(number=number, files="", deletions=None, row_count=count, live_count=count, byte_count=0)
+            for number, count in enumerate(counts)
+        ]
+
+    def read(self, version: pa.Table, *, columns: Sequence[str], parts: Sequence[int]) -> pa.RecordBatchReader:
+        rows = pa.concat_tables([version.slice(number * BATCH, BATCH) for number in parts])
+        return rows.select(list(columns)).to_reader()
 
 
 class CommittedInMemory:
@@ -123,6 +144,7 @@ class CommittedInMemory:
         by_name = {target.name: target for target in schema.tables.values()}
         self.tables = WrittenInMemory()
         self.rows = {by_name[name].key: table_of(by_name[name], rows) for name, rows in records.items()}
+        self.tables.versions = self.rows
         self.accesses: list[tuple[str, str]] = []
 
     def row_count(self, target: TypeTable) -> int:
@@ -132,6 +154,9 @@ class CommittedInMemory:
 
     def without(self, removed: Mapping[str, pa.Array]) -> CommittedInMemory:
         return RemainingInMemory(self, removed)
+
+    def pin_of_all(self, target: TypeTable) -> TablePin | None:
+        return TablePin(location=target.key, branch=None, version=1)
 
     def read(self, target: TypeTable, columns: Sequence[str]) -> pa.RecordBatchReader:
         self.accesses.append(("read", target.key))
@@ -158,6 +183,7 @@ class RemainingInMemory(CommittedInMemory):
     def __init__(self, every: CommittedInMemory, removed: Mapping[str, pa.Array]) -> None:
         self.tables, self.accesses = every.tables, every.accesses
         self._counts = {key: table.num_rows for key, table in every.rows.items()}
+        self._removed = removed
         self.rows = {
             key: table.filter(pc.invert(pc.is_in(table["id"], value_set=removed[key]))) if key in removed else table
             for key, table in every.rows.items()
@@ -167,6 +193,9 @@ class RemainingInMemory(CommittedInMemory):
         return self._counts.get(target.key, 0)
 
     size_hint = row_count
+
+    def pin_of_all(self, target: TypeTable) -> TablePin | None:
+        return None if target.key in self._removed else super().pin_of_all(target)
 
 
 class World:

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkJudge, Found
-from omnigraph_spark.tasks import Batches, Task, gather, read_pieces, spread
+from omnigraph_spark.tasks import FAILURE, Batches, Task, attempted, gather, raise_failure, read_pieces, spread
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,7 +122,9 @@ class SparkJudge(BulkJudge):
     def _ask(self, question: Callable[[BulkJudge], Found]) -> Found:
         """The answer of one task."""
         one = spread(self._spark, [(0,)], "piece int")
-        (row,) = one.mapInArrow(answer(self._ticket, question), "count long, first binary").collect()
+        columns = f"count long, first binary, {FAILURE} binary"
+        (row,) = one.mapInArrow(answer(self._ticket, question), columns).collect()
+        raise_failure(row[FAILURE])
         return Found(count=row["count"], first=pa.ipc.open_stream(io.BytesIO(row["first"])).read_all())
 
     def _pieces(self, rows: RowSet) -> DataFrame:
@@ -138,14 +140,24 @@ def answer(ticket: BulkTicket, question: Callable[[BulkJudge], Found]) -> Task:
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for _ in batches:
-            with ticket.judge() as judge:
-                found = question(judge)
-            sink = io.BytesIO()
-            with pa.ipc.new_stream(sink, found.first.schema) as stream:
-                stream.write_table(found.first)
-            yield pa.record_batch({"count": [found.count], "first": pa.array([sink.getvalue()], pa.binary())})
+            found, failure = attempted(lambda: _answered(ticket, question))
+            count, first = found or (None, None)
+            yield pa.record_batch({
+                "count": pa.array([count], pa.int64()),
+                "first": pa.array([first], pa.binary()),
+                FAILURE: pa.array([failure], pa.binary()),
+            })  # fmt: skip
 
     return task
+
+
+def _answered(ticket: BulkTicket, question: Callable[[BulkJudge], Found]) -> tuple[int, bytes]:
+    with ticket.judge() as judge:
+        found = question(judge)
+    sink = io.BytesIO()
+    with pa.ipc.new_stream(sink, found.first.schema) as stream:
+        stream.write_table(found.first)
+    return found.count, sink.getvalue()
 
 
 def compare_keys(ticket: BulkTicket, rows: RowSet, known: Sequence[RowSet], are_known: bool) -> Task:

@@ -19,7 +19,18 @@ from omnigraph import BulkAttempt, LoadProgress
 from omnigraph.errors import AlreadyExistsError, InvalidInputError
 from omnigraph_spark.inputs import Inputs, sort_inputs
 from omnigraph_spark.judge import SparkJudge
-from omnigraph_spark.tasks import ANSWER, RANGES, count_quotes_of, range_rows, spread, write_ranges, write_rows
+from omnigraph_spark.tasks import (
+    ANSWER,
+    FAILURE,
+    QUOTES,
+    RANGES,
+    count_quotes_of,
+    raise_failure,
+    range_rows,
+    spread,
+    write_ranges,
+    write_rows,
+)
 from omnigraph_spark.text_ranges import TextRange, open_range, with_quotes
 
 if TYPE_CHECKING:
@@ -29,6 +40,7 @@ if TYPE_CHECKING:
 
     from omnigraph import BulkReceipt, BulkTicket, Graph, LoadResult
 
+MODES: Final = ("append", "merge", "overwrite")
 ON_ERROR: Final = ("report", "stop")
 Progress = Callable[[LoadProgress], None]
 
@@ -71,15 +83,15 @@ def load(
         HeadMovedError: the graph moved on while an overwrite was under way, or the schema changed.
         NotFoundError: there is no such branch or type.
     """
-    if on_error not in ON_ERROR:
-        raise InvalidInputError(
-            f"There is no on_error={on_error!r}.",
-            help=f"Use one of: {', '.join(ON_ERROR)}.",
-            details={"on_error": on_error},
-        )
+    # Before anything is read: jobs may take hours.
+    for name, word, words in (("mode", mode, MODES), ("on_error", on_error, ON_ERROR)):
+        if word not in words:
+            raise InvalidInputError(
+                f"There is no {name}={word!r}.", help=f"Use one of: {', '.join(words)}.", details={name: str(word)}
+            )
+    inputs = sort_inputs(spark, data)
     with _opened(graph, actor, options) as opened:
         created = base is not None and _ensure_branch(opened, branch, base)
-        inputs = sort_inputs(spark, data)
         ticket = opened.bulk(inputs.types, branch=branch, load_id=load_id)
         # What an earlier load of this name made is there; nothing will be written.
         with nullcontext() if ticket.landed else opened.bulk_lease(ticket):
@@ -187,7 +199,9 @@ def _settle_quotes(spark: SparkSession, ranges: Sequence[TextRange]) -> list[Tex
         return list(ranges)
     asked = [number for number, each in enumerate(ranges) if each.path in cut]
     rows = range_rows([ranges[number] for number in asked])
-    answers = spread(spark, rows, RANGES).mapInArrow(count_quotes_of, "number long, quotes long").collect()
+    answers = spread(spark, rows, RANGES).mapInArrow(count_quotes_of, QUOTES).collect()
+    for each in answers:
+        raise_failure(each[FAILURE])
     counts = dict.fromkeys(range(len(ranges)), 0) | {asked[each["number"]]: each["quotes"] for each in answers}
     return with_quotes(ranges, [counts[number] for number in range(len(ranges))])
 
@@ -195,6 +209,8 @@ def _settle_quotes(spark: SparkSession, ranges: Sequence[TextRange]) -> list[Tex
 def _answers(answers: DataFrame) -> list[BulkAttempt]:
     """What the tasks of one job handed back, in the order of their input."""
     rows = sorted(answers.collect(), key=lambda each: int(each["number"]))
+    for each in rows:
+        raise_failure(each[FAILURE])
     return [BulkAttempt.from_json(each["answer"]) for each in rows]
 
 

@@ -2,18 +2,22 @@
 
 Each is made on the driver from plain data and travels pickled; secrets are inside what is pickled and never in rows,
 which Spark may show. A task returns what it did as one row of JSON: Spark keeps exactly one answer per partition, so
-that files of attempts that failed, or came second, are in no answer and in no commit.
+that files of attempts that failed, or came second, are in no answer and in no commit. An exception is an order to try
+again; what would end the same way is handed back as data.
 """
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 
+from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
 from omnigraph_spark.text_ranges import TextRange, count_quotes, open_range
 
 if TYPE_CHECKING:
@@ -21,16 +25,25 @@ if TYPE_CHECKING:
 
     from omnigraph import BulkAttempt, BulkTicket, RowSet
 
+T = TypeVar("T")
 Batches = Iterable[pa.RecordBatch]
 Task = Callable[[Batches], Iterator[pa.RecordBatch]]
 
-ANSWER: Final = "number long, answer string"
+FAILURE: Final = "failure"
+"""The column of what a task returns that says why it could not do its work; see ``attempted``."""
+
+ANSWER: Final = f"number long, answer string, {FAILURE} binary"
 """The columns of what writing tasks return: a number that orders the answers, and an attempt as JSON."""
+
+QUOTES: Final = f"number long, quotes long, {FAILURE} binary"
+"""The columns of what ``count_quotes_of`` returns."""
 
 RANGES: Final = (
     "number long, path string, start long, end long, type_name string, starts_quoted boolean, ends_quoted boolean"
 )
 """The columns of what there is to read: the fields of a ``TextRange`` behind its number."""
+
+_PASSING: Final = (StorageCondition.TRANSIENT, StorageCondition.UNKNOWN)
 
 GATHERED_ROWS: Final = 65_536
 """Spark hands over ten thousand rows at a time; checking has a price per batch."""
@@ -42,10 +55,10 @@ def write_rows(ticket: BulkTicket, type_name: str) -> Task:
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
-        attempt = written_rows(ticket, type_name, batches)
-        if attempt is not None:
+        attempt, failure = attempted(lambda: written_rows(ticket, type_name, batches))
+        if attempt is not None or failure is not None:
             context = TaskContext.get()
-            yield _answer(0 if context is None else context.partitionId(), attempt)
+            yield _answer(0 if context is None else context.partitionId(), attempt, failure)
 
     return task
 
@@ -68,20 +81,30 @@ def write_ranges(ticket: BulkTicket) -> Task:
 
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for number, piece in _ranges(batches):
-            with open_range(piece) as text:
-                attempt = ticket.attempt(text)
-            if piece.start and not attempt.is_readable and all(each.line is None for each in attempt.problems):
-                # The columns are wrong, which the range tells that they stand in.
-                attempt = replace(attempt, problems=(), counts={})
-            yield _answer(number, attempt)
+            yield _answer(number, *attempted(partial(written_range, ticket, piece)))
 
     return task
+
+
+def written_range(ticket: BulkTicket, piece: TextRange) -> BulkAttempt:
+    """Write the rows of a range of text."""
+    with open_range(piece) as text:
+        attempt = ticket.attempt(text)
+    if piece.start and not attempt.is_readable and all(each.line is None for each in attempt.problems):
+        # The columns are wrong, which the range tells that they stand in.
+        return replace(attempt, problems=(), counts={})
+    return attempt
 
 
 def count_quotes_of(batches: Batches) -> Iterator[pa.RecordBatch]:
     """A task that counts the quotes in ranges of text."""
     for number, piece in _ranges(batches):
-        yield pa.record_batch({"number": [number], "quotes": [count_quotes(piece)]})
+        quotes, failure = attempted(partial(count_quotes, piece))
+        yield pa.record_batch({
+            "number": [number],
+            "quotes": pa.array([quotes], pa.int64()),
+            FAILURE: pa.array([failure], pa.binary()),
+        })  # fmt: skip
 
 
 def range_rows(ranges: Sequence[TextRange]) -> list[tuple[Any, ...]]:
@@ -124,9 +147,33 @@ def spread(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) ->
     return spark.createDataFrame(list(rows), schema)
 
 
+def attempted(work: Callable[[], T]) -> tuple[T | None, bytes | None]:
+    """What work gives, or the error that it would end in every time, for ``raise_failure`` on the driver.
+
+    Raises:
+        StorageError: of a store that may do better next time; Spark tries the task again.
+    """
+    try:
+        return work(), None
+    except OmnigraphError as error:
+        if isinstance(error, StorageError) and error.condition in _PASSING:
+            raise
+        return None, pickle.dumps(error)
+
+
+def raise_failure(failure: bytes | None) -> None:
+    """Raise what a task could not do, as it was raised there."""
+    if failure is not None:
+        raise pickle.loads(failure)  # noqa: S301 - a task of ours wrote it
+
+
 def _named(type_name: str, id_: str | None) -> str | None:
     return None if id_ is None else f"{type_name.rpartition(':')[2]} {id_!r}"
 
 
-def _answer(number: int, attempt: BulkAttempt) -> pa.RecordBatch:
-    return pa.record_batch({"number": [number], "answer": [attempt.to_json()]})
+def _answer(number: int, attempt: BulkAttempt | None, failure: bytes | None) -> pa.RecordBatch:
+    return pa.record_batch({
+        "number": [number],
+        "answer": pa.array([None if attempt is None else attempt.to_json()], pa.string()),
+        FAILURE: pa.array([failure], pa.binary()),
+    })  # fmt: skip

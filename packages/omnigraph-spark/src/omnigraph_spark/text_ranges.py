@@ -10,7 +10,9 @@ within quotes: whether a range begins within some is known when the quotes befor
 from __future__ import annotations
 
 import csv
+import gzip
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -142,7 +144,13 @@ class _Bounded:
     def read(self, size: int) -> bytes:
         if self._left is not None:
             size = min(size, self._left)
-        block = self._file.read(size) if size else b""
+        try:
+            block = self._file.read(size) if size else b""
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise InvalidInputError(
+                f"{self.name} is no whole gzip file: {error}.",
+                help="Pack it again, or leave off .gz if it is not packed.",
+            ) from error
         if self._left is not None:
             self._left -= len(block)
         return block

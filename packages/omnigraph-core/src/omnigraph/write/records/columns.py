@@ -2,7 +2,7 @@
 
 What ``values`` decides for one JSON value is decided here for Arrow types:
 
-    String, enum   any text                       integers   integers in range
+    String, enum   any text                       integers   integers and decimals of scale 0 in range
     Bool           booleans                       F32, F64   finite floats, integers that stay exact
     Date           dates, timestamps (their UTC day), days as integers, texts
     DateTime       dates, timestamps (finer parts cut off, no zone means UTC), milliseconds as integers, texts
@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final
 
 import numpy as np
@@ -33,6 +34,9 @@ from omnigraph.write.records.values import DATE_RANGES, INTEGER_RANGES, out_of_r
 _t: Final = pa.types
 _EXACT_INTEGERS: Final = {Scalar.F32: 2**24, Scalar.F64: 2**53}
 """Up to here every integer is a float of the type."""
+
+_WHOLE: Final = pa.decimal256(76, 0)
+"""Every integer that a decimal can be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,12 +150,28 @@ def _fit_bools(values: pa.Array, wanted: pa.DataType, of: ValueType) -> FittedCo
 
 
 def _fit_integers(values: pa.Array, wanted: pa.DataType, of: ValueType) -> FittedColumn:
+    # Engines without unsigned integers, such as Spark, have them as decimals.
+    if _t.is_decimal(values.type) and values.type.scale <= 0:
+        return _fit_integers_from_decimals(values, wanted, of)
     if not _t.is_integer(values.type):
         raise _wrong_column(values, of, "integers")
     if values.type == wanted:
         return FittedColumn(values)
     rows = _rows_outside(values, *INTEGER_RANGES[of.scalar])
     return FittedColumn((_without(values, rows) if len(rows) else values).cast(wanted), _beyond(values, rows, of))
+
+
+def _fit_integers_from_decimals(values: pa.Array, wanted: pa.DataType, of: ValueType) -> FittedColumn:
+    whole = values.cast(_WHOLE)
+    low, high = (pa.scalar(Decimal(end), _WHOLE) for end in INTEGER_RANGES[of.scalar])
+    rows = true_rows(pc.or_(pc.less(whole, low), pc.greater(whole, high)))
+    if not len(rows):
+        return FittedColumn(whole.cast(wanted))
+
+    def tell(row: int) -> str:
+        return out_of_range(int(whole[row].as_py()), of).text
+
+    return FittedColumn(_without(whole, rows).cast(wanted), (Misfits(rows, Reason.OUT_OF_RANGE, tell),))
 
 
 def _rows_outside(values: pa.Array, low: int, high: int) -> Rows:

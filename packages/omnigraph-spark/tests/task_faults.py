@@ -1,0 +1,69 @@
+"""Tasks that stumble once: before or after their work they raise, sleep, or take a process with them.
+
+A stumbling task travels to workers that have no tests, so whatever it needs is inside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+Task = Callable[[Any], Any]
+
+
+def stumbling(
+    make_task: Callable[..., Task], mark: Path, *, how: str, when: str = "before", pid: int = 0, times: int = 1
+) -> Callable[..., Task]:
+    """The same maker of tasks, of which the first to come by stumble.
+
+    Args:
+        make_task: of ``omnigraph_spark.tasks`` or ``judge``.
+        mark: a directory that gets a file for each time that one stumbled.
+        how: ``raise``; ``sleep`` for longer than Spark has patience with one; ``kill`` the Python worker, the
+            ``kill executor`` that it works for, or ``kill driver``, whose process id is ``pid``.
+        when: ``before`` or ``after`` the work of the task.
+        times: how many tasks stumble.
+    """
+    directory = str(mark)
+
+    def made(*given: Any) -> Task:
+        task = make_task(*given)
+
+        def stumble() -> None:
+            import os
+            import signal
+            import time
+            from pathlib import Path
+
+            number = len(os.listdir(directory))
+            if number >= times:
+                return
+            Path(directory, f"{number}-{os.getpid()}").touch()
+            if how == "raise":
+                raise RuntimeError("stumbled")
+            if how == "sleep":
+                time.sleep(20)
+            elif how == "kill":
+                os.kill(os.getpid(), signal.SIGKILL)
+            elif how == "kill executor":
+                # The worker's parent is the daemon that forked it, and the daemon's is the executor.
+                words = Path(f"/proc/{os.getppid()}/stat").read_text().rpartition(")")[2].split()
+                os.kill(int(words[1]), signal.SIGKILL)
+                time.sleep(20)
+            else:
+                os.kill(pid, signal.SIGKILL)
+                time.sleep(20)
+
+        def faulty(batches: Any) -> Any:
+            batches = list(batches)
+            if batches and when == "before":
+                stumble()
+            answers = list(task(iter(batches)))
+            if batches and when == "after":
+                stumble()
+            yield from answers
+
+        return faulty
+
+    return made

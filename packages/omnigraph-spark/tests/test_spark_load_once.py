@@ -1,0 +1,242 @@
+"""Exactly once: whatever fails, and wherever, the rows of a load are in the graph once, in one commit with its name.
+
+task fails, or its worker is killed     before or after it has written      Spark tries it again
+executor is killed, or one is slow      in a cluster of this machine        Spark tries it again, elsewhere
+driver is killed                        while tasks write, before and       whoever sends the load again
+                                        after the publish
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+from spark_load_world import MANY, SCHEMA, cut_every, frames, sound_records, write_jsonl
+from task_faults import stumbling
+
+import omnigraph as og
+import omnigraph_spark
+from omnigraph import BulkAttempt, failpoints
+from omnigraph.testing.faults import FAILPOINTS_VARIABLE
+from omnigraph.write.bulk import publishing
+from omnigraph_spark import judge, loading
+from omnigraph_spark.tasks import write_rows
+
+IS_FULL = os.environ.get("OMNIGRAPH_SPARK_FAULTS") == "full"
+"""Workers, drivers and clusters take long to start; without it there are as few as will do."""
+
+MODES = ("append", "merge", "overwrite")
+LOAD_ID = "night-7"
+
+
+class Scene:
+    """A graph that has rows, a text to load in a mode, and the graph that one process makes of both."""
+
+    def __init__(self, place: Path, mode: str) -> None:
+        rng = random.Random(mode)
+        before, then = sound_records(rng, 5), sound_records(rng, 7, prefix="q" if mode == "append" else "p")
+        self.mode = mode
+        self.records = then
+        self.path = write_jsonl(place / "in.jsonl", then)
+        self.graph, alone = (og.init(place / name, schema=SCHEMA) for name in ("spark.omni", "alone.omni"))
+        self.graph.load(before, "append")
+        alone.load(before, "append")
+        self.before = list(alone.export())
+        alone.load(then, mode)
+        self.after = list(alone.export())
+        self.mark = place / "mark"
+        self.mark.mkdir()
+
+    @property
+    def stumbles(self) -> int:
+        return len(list(self.mark.iterdir()))
+
+    def send(self, spark: SparkSession, data: Any = None) -> og.LoadResult:
+        given = self.path if data is None else data
+        return omnigraph_spark.load(spark, self.graph, given, self.mode, load_id=LOAD_ID)
+
+    def check(self, spark: SparkSession) -> None:
+        """Rows are there once, in one commit, and to send the load once more changes nothing."""
+        for _ in range(2):
+            assert list(self.graph.export()) == self.after
+            (commit,) = [each for each in self.graph.commits.list() if each.properties.get("load_id") == LOAD_ID]
+            assert len(self.graph.commits.list()) == 3
+            assert self.send(spark).commit == commit
+
+    def litter(self) -> int:
+        """How many data files no version of the newest commit names."""
+        state, tables = self.graph._repository.newest().state, self.graph._repository.tables
+        named, found = 0, 0
+        for entry in state.entries.values():
+            parts = tables.parts(tables.open_at(entry.pin))
+            named += len({each.files for each in parts})
+            found += len(list(Path(self.graph.uri, entry.pin.location).rglob("*.lance")))
+        return found - named
+
+
+@pytest.fixture
+def scene(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> Scene:
+    cut_every(600, monkeypatch.setattr)
+    return Scene(tmp_path, mode)
+
+
+# ── tasks ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+STUMBLES = list(itertools.product(MODES, ("before", "after"), ("raise", "kill")))
+if not IS_FULL:
+    STUMBLES = [("append", "before", "kill"), ("merge", "after", "raise"), ("overwrite", "after", "kill")]
+
+
+@pytest.mark.parametrize(("mode", "when", "how"), STUMBLES)
+def test_a_task_that_fails_is_done_again_and_its_rows_are_there_once(
+    spark: SparkSession, scene: Scene, when: str, how: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(loading, "write_ranges", stumbling(loading.write_ranges, scene.mark, how=how, when=when))
+    before = scene.litter()
+    assert scene.send(spark).total == len(scene.records)
+    assert scene.stumbles == 1
+    if when == "after" and scene.mode != "overwrite":
+        assert scene.litter() > before
+    scene.check(spark)
+
+
+@pytest.mark.parametrize("mode", ["append"])
+def test_a_task_that_writes_a_frame_is_done_again(spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(loading, "write_rows", stumbling(loading.write_rows, scene.mark, how="kill", when="after"))
+    assert scene.send(spark, frames(spark, scene.graph, scene.records)).total == len(scene.records)
+    assert scene.stumbles == 1
+    scene.check(spark)
+
+
+@pytest.mark.parametrize("mode", ["append"])
+def test_a_task_that_judges_is_done_again(spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(publishing, "LIMITS", MANY)
+    monkeypatch.setattr(judge, "answer", stumbling(judge.answer, scene.mark, how="kill", when="after"))
+    scene.send(spark)
+    assert scene.stumbles == 1
+    scene.check(spark)
+
+
+@pytest.mark.parametrize("mode", MODES if IS_FULL else ["overwrite"])
+def test_a_load_whose_task_fails_every_time_leaves_the_graph_as_it_was_and_can_be_sent_again(
+    spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
+):
+    faulty = stumbling(loading.write_ranges, scene.mark, how="raise", when="after", times=99)
+    with monkeypatch.context() as patched:
+        patched.setattr(loading, "write_ranges", faulty)
+        with pytest.raises(PySparkException, match="stumbled"):
+            scene.send(spark)
+    assert scene.stumbles >= 3
+    assert list(scene.graph.export()) == scene.before
+    assert len(scene.graph.commits.list()) == 2
+    assert list(Path(scene.graph.uri, "__loads").glob("*")) == []
+    scene.send(spark)
+    scene.check(spark)
+
+
+def test_of_a_task_that_was_done_twice_one_answer_is_published(tmp_path: Path):
+    """What speculation comes to, without a cluster: Spark keeps the answer of one of the attempts."""
+    graph = og.init(tmp_path / "g.omni", schema=SCHEMA)
+    task = write_rows(graph.bulk(load_id=LOAD_ID), "Person")
+    batches = pa.table({"handle": ["ann", "bo"]}).to_batches()
+    (first,), (second,) = (task(batches), task(batches))
+    assert first["answer"] != second["answer"]
+    attempt = BulkAttempt.from_json(second["answer"][0].as_py())
+    assert graph.bulk_publish([attempt], load_id=LOAD_ID).total == 2
+    assert len(graph.table("Person")) == 2
+
+
+# ── drivers and executors ────────────────────────────────────────────────────────────────────────────────────────────
+
+KILLED = -signal.SIGKILL
+LOCAL = {"master": "local[2,3]", "config": {"spark.sql.shuffle.partitions": "2"}}
+CLUSTER = {
+    "master": "local-cluster[2,1,1024]",
+    "config": {"spark.sql.shuffle.partitions": "2", "spark.executor.memory": "512m"},
+}
+IMPATIENT = {
+    "spark.speculation": "true",
+    "spark.speculation.interval": "100ms",
+    "spark.speculation.quantile": "0.1",
+    "spark.speculation.multiplier": "1.1",
+    "spark.speculation.minTaskRuntime": "100ms",
+}
+
+
+def own_driver(
+    scene: Scene, where: dict[str, Any], *, fault: dict[str, str] | None = None, failpoint: str | None = None
+) -> tuple[int, dict[str, Any] | None]:
+    """Let another process make the load; how it ended, and what it told."""
+    told = scene.path.with_name("told.json")
+    job = {
+        **where,
+        "uri": scene.graph.uri,
+        "path": str(scene.path),
+        "mode": scene.mode,
+        "load_id": LOAD_ID,
+        "fault": None if fault is None else {"mark": str(scene.mark), **fault},
+    }
+    home = scene.path.parent
+    environment = {**os.environ, "SPARK_WORKER_DIR": str(home / "work"), "SPARK_LOCAL_DIRS": str(home / "spark")}
+    if failpoint is not None:
+        environment[FAILPOINTS_VARIABLE] = f"{failpoint}=kill"
+    words: Sequence[str | Path] = [sys.executable, Path(__file__).with_name("own_driver.py"), json.dumps(job), told]
+    ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=280)
+    assert ended.returncode in (0, KILLED), ended.stderr
+    return ended.returncode, json.loads(told.read_text()) if told.exists() else None
+
+
+POINTS = {
+    "while tasks write": (None, False),
+    failpoints.LOAD_STAGED: (failpoints.LOAD_STAGED, False),
+    failpoints.PUBLISH_BEFORE_COMMIT: (failpoints.PUBLISH_BEFORE_COMMIT, True),
+    failpoints.PUBLISH_AFTER_COMMIT: (failpoints.PUBLISH_AFTER_COMMIT, True),
+}
+"""Where a driver dies: the failpoint, and whether the graph has the load without its being sent again."""
+
+DEATHS = [(mode, point) for mode in MODES for point in POINTS] if IS_FULL else [("append", "publish.before_commit")]
+
+
+@pytest.mark.parametrize(("mode", "point"), DEATHS)
+def test_a_load_whose_driver_was_killed_is_sent_again_and_happens_once(spark: SparkSession, scene: Scene, point: str):
+    failpoint, is_made = POINTS[point]
+    fault = {"how": "kill driver", "when": "after"} if failpoint is None else None
+    code, told = own_driver(scene, LOCAL, fault=fault, failpoint=failpoint)
+    assert (code, told) == (KILLED, None)
+    assert scene.stumbles == (0 if fault is None else 1)
+    # Whoever opens the graph finishes what was cut off behind its last doubt, and nothing else.
+    with og.open(scene.graph.uri) as anew:
+        assert list(anew.export()) == (scene.after if is_made else scene.before)
+    scene.graph.refresh()
+    scene.send(spark)
+    scene.check(spark)
+
+
+@pytest.mark.skipif(not IS_FULL, reason="a cluster takes a minute to start: tox run -e spark-faults")
+@pytest.mark.parametrize("how", ["sleep", "kill executor"])
+@pytest.mark.parametrize("mode", MODES)
+def test_a_task_that_is_done_again_by_another_executor_counts_once(spark: SparkSession, scene: Scene, how: str):
+    config = {**CLUSTER["config"], **(IMPATIENT if how == "sleep" else {})}
+    before = scene.litter()
+    code, told = own_driver(scene, {**CLUSTER, "config": config}, fault={"how": how, "when": "after"})
+    assert code == 0
+    assert told is not None
+    assert told["total"] == len(scene.records)
+    assert scene.stumbles == 1
+    scene.graph.refresh()
+    if scene.mode != "overwrite":
+        assert scene.litter() > before
+    scene.check(spark)

@@ -1,0 +1,188 @@
+"""JSONL through Spark: however a text is cut, packed and spread, its rows and its mistakes are those of one process."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from spark_load_world import SCHEMA, Record, cut_every, edge, node, person, verdict
+
+import omnigraph as og
+import omnigraph_spark
+from omnigraph.errors import ConstraintError, InvalidInputError
+
+UNREADABLE: list[str | Record] = [
+    "// what cannot be read",
+    person("ann"),
+    "",
+    "{",
+    "not json",
+    '{"type": "Person", "data": {"handle": "x", "handle": "y"}}',
+    '{"nobody": 1}',
+    node("Ghost", name="boo"),
+    person("bo", heigth=3),
+    {"type": "Person", "data": {"age": 3}},
+    person("bo", age="old"),
+    person("bo", age=2**31),
+    node("Note", text="t", day="2024-13-01"),
+    node("Note", text="t", stars=-1),
+    node("Note", text=["t"]),
+    {"type": "Person", "data": {"id": "other", "handle": "cy"}},
+    {"edge": "Knows", "from": "ann", "data": {}},
+    "   // indented",
+    person("dora", mail="d" * 200),
+    node("Note", text="last"),
+]
+BROKEN: list[str | Record] = [
+    person("ann", age=151),
+    "",
+    person("BO"),
+    person("ann", mail="m@x"),
+    person("cy", mail="m@x"),
+    "// @card, @unique, endpoints",
+    person("di", mail="taken@x"),
+    person("old"),
+    node("Note", id="n1", text="t", day="2024-01-01", stars=1),
+    node("Note", id="n2", text="t", day="2024-01-01", stars=1),
+    node("Note", id="n1", text="again"),
+    edge("Knows", "cy", "di", id="k1"),
+    edge("Knows", "cy", "old", id="k2"),
+    edge("Knows", "cy", "ann", id="k3"),
+    edge("Knows", "cy", "ann", id="k4"),
+    edge("Knows", "nobody", "cy", id="k5"),
+    edge("Wrote", "cy", "nothing", id="w1"),
+    person("mo", mood="wistful"),
+]
+BEFORE: list[Record] = [person("old", mail="taken@x")]
+FINE: list[str | Record] = [
+    "// a comment",
+    person("a" * 80),
+    "",
+    node("Note", id="n1", text="é\u2028"),
+    person("b"),
+    edge("Wrote", "b", "n1", id="w"),
+]
+
+
+@pytest.fixture(autouse=True)
+def tiny_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files are cut into ranges of fewer bytes than most lines have."""
+    cut_every(64, monkeypatch.setattr)
+
+
+def lines(records: list[str | Record]) -> list[bytes]:
+    return [(each if isinstance(each, str) else json.dumps(each, ensure_ascii=False)).encode() for each in records]
+
+
+def make_graph(path: Path) -> og.Graph:
+    graph = og.init(path, schema=SCHEMA)
+    graph.load(BEFORE, "append")
+    return graph
+
+
+def refused(graph: og.Graph, path: Path, mode: str = "append") -> InvalidInputError | ConstraintError:
+    """What a load of one process says about a text."""
+    with pytest.raises((InvalidInputError, ConstraintError)) as caught:
+        graph.load(path, mode)
+    return caught.value
+
+
+@pytest.mark.parametrize("records", [UNREADABLE, BROKEN], ids=["unreadable", "broken"])
+@pytest.mark.parametrize("form", ["lf", "crlf-ended", "gz"])
+def test_every_mistake_is_told_with_file_and_line_however_the_text_is_cut(
+    spark: SparkSession, tmp_path: Path, records: list[str | Record], form: str
+):
+    graph = make_graph(tmp_path / "g.omni")
+    end = b"\r\n" if form.startswith("crlf") else b"\n"
+    text = end.join(lines(records)) + (end if form.endswith("ended") else b"")
+    plain = tmp_path / "in.jsonl"
+    plain.write_bytes(text)
+    expected = refused(graph, plain)
+    given = plain
+    if form == "gz":
+        given = tmp_path / "in.jsonl.gz"
+        given.write_bytes(gzip.compress(text))
+    with pytest.raises(type(expected)) as caught:
+        omnigraph_spark.load(spark, graph, given, "append")
+    told, wanted = verdict(caught.value), verdict(expected)
+    assert told[:3] == wanted[:3]
+    assert "\n".join(told[3]).replace(str(given), str(plain)) == "\n".join(wanted[3])
+    assert all(each["line"] and each["source"] == str(given) for each in caught.value.details["problems"])
+    assert len(graph.commits.list()) == 2
+
+
+@pytest.mark.parametrize("mode", ["merge", "overwrite"])
+def test_the_other_modes_break_rules_in_the_same_words(spark: SparkSession, tmp_path: Path, mode: str):
+    graph = make_graph(tmp_path / "g.omni")
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines(BROKEN)))
+    expected = refused(graph, path, mode)
+    with pytest.raises(ConstraintError) as caught:
+        omnigraph_spark.load(spark, graph, [path], mode)
+    assert verdict(caught.value) == verdict(expected)
+
+
+def test_many_files_are_one_commit_and_every_mistake_names_its_own(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    half = len(FINE) // 2
+    (folder / "1.jsonl").write_bytes(b"\r\n".join(lines(FINE[:half])) + b"\r\n")
+    (folder / "2.jsonl.gz").write_bytes(gzip.compress(b"\n".join(lines(FINE[half:]))))
+    (folder / "3.ndjson").write_bytes(b"")
+    (tmp_path / "more-1.jsonl").write_bytes(b"\n".join(lines([person("m1")])))
+    (tmp_path / "more-2.jsonl").write_bytes(b"\n" + b"\n".join(lines([person("m2")])) + b"\n\n")
+    done = omnigraph_spark.load(spark, graph, [folder, str(tmp_path / "more-*.jsonl")], "append")
+    assert (done.nodes, done.edges) == ({"Note": 1, "Person": 4}, {"Wrote": 1})
+    assert len(graph.commits.list()) == 3
+    alone = make_graph(tmp_path / "alone.omni")
+    alone.load([each for each in [*FINE, person("m1"), person("m2")] if not isinstance(each, str)], "append")
+    assert list(graph.export()) == list(alone.export())
+    # Again: every one is there already, and each is told with the file and line that it stands in.
+    with pytest.raises(ConstraintError) as caught:
+        omnigraph_spark.load(spark, graph, [folder, str(tmp_path / "more-*.jsonl")], "append")
+    places = {(Path(each["source"]).name, each["line"]) for each in caught.value.details["problems"]}
+    packed = {("2.jsonl.gz", line) for line in (1, 2, 3)}
+    assert places == {("1.jsonl", 2), *packed, ("more-1.jsonl", 1), ("more-2.jsonl", 2)}
+
+
+def test_the_same_file_twice_is_the_same_rows_twice(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n" + b"\n".join(lines([person("ann")])))
+    with pytest.raises(ConstraintError, match=r"in\.jsonl:2: .*held by 'ann' and 'ann'"):
+        omnigraph_spark.load(spark, graph, [path, path], "append")
+
+
+def test_what_cannot_be_read_at_all_is_told_as_it_is(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    (tmp_path / "in.jsonl").write_bytes(b"PAR1" + b"\0" * 20)
+    with pytest.raises(InvalidInputError, match=r"in\.jsonl is a Parquet file"):
+        omnigraph_spark.load(spark, graph, tmp_path / "in.jsonl", "append")
+    (tmp_path / "in.jsonl.gz").write_bytes(b"{}")
+    with pytest.raises(InvalidInputError, match="no whole gzip file"):
+        omnigraph_spark.load(spark, graph, tmp_path / "in.jsonl.gz", "append")
+    with pytest.raises(InvalidInputError, match="no JSONL file behind"):
+        omnigraph_spark.load(spark, graph, tmp_path / "gone.jsonl", "append")
+    assert len(graph.commits.list()) == 2
+
+
+def test_an_empty_text_is_an_empty_commit(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    (tmp_path / "in.jsonl").write_bytes(b"")
+    assert omnigraph_spark.load(spark, graph, tmp_path / "in.jsonl", "overwrite").total == 0
+    assert len(graph.table("Person")) == 1
+
+
+def test_on_error_stop_tells_broken_values_without_a_question(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines(BROKEN)))
+    with pytest.raises(ConstraintError) as caught:
+        omnigraph_spark.load(spark, graph, path, "append", on_error="stop")
+    assert {each["reason"] for each in caught.value.details["problems"]} == {"range", "check", "enum"}
+    with pytest.raises(InvalidInputError, match="There is no on_error='skip'"):
+        omnigraph_spark.load(spark, graph, path, "append", on_error="skip")
