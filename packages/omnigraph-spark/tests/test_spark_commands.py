@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import re
 import signal
 import subprocess
@@ -27,6 +28,7 @@ from omnigraph_cli.main import cli
 from omnigraph_spark.commands.load import read_sources
 from omnigraph_spark.commands.running import _errors_of_children_to, _interrupts_held, _logging_to, _text
 
+IS_FULL = os.environ.get("OMNIGRAPH_SPARK_FAULTS") == "full"
 SCHEMA = "node Person { handle: String @key  age: I32? }\nedge Knows: Person -> Person @card(0..1)\n"
 PEOPLE = '{"type":"Person","data":{"handle":"ann","age":41}}\n{"type":"Person","data":{"handle":"bo"}}\n'
 KNOWS = '{"edge":"Knows","from":"ann","to":"bo","data":{"id":"k"}}\n'
@@ -206,6 +208,7 @@ def test_what_is_wrong_with_records_is_told_with_file_and_line_and_nothing_is_wr
         assert list(graph.export()) == []
 
 
+@pytest.mark.skipif(not IS_FULL, reason="a Java of its own takes long to start: tox run -e spark-faults")
 def test_a_process_of_its_own_starts_spark_without_its_noise(place: Path):
     """The verbs above share a session; this one starts Spark as people do."""
     with omnigraph.open("graph.omni") as graph:
@@ -269,6 +272,7 @@ def test_an_interrupt_waits_until_spark_has_started_and_a_second_one_does_not():
     assert signal.getsignal(signal.SIGINT) is before
 
 
+@pytest.mark.skipif(not IS_FULL, reason="a Java of its own takes long to start: tox run -e spark-faults")
 def test_an_interrupt_while_spark_starts_leaves_no_java_behind(place: Path):
     command = str(Path(sysconfig.get_path("scripts")) / "omnigraph")
     marked = ["--conf", f"spark.app.mark={place}"]

@@ -72,3 +72,11 @@ def test_a_frame_without_rows_empties_its_type_when_it_overwrites(spark: SparkSe
     for mode, left in (("append", 2), ("overwrite", 0)):
         assert omnigraph_spark.load(spark, graph, {"Thing": empty}, mode).nodes == {"Thing": 0}
         assert len(graph.table("Thing")) == left
+
+
+def test_columns_that_are_wrong_are_told_once_however_many_partitions_there_are(spark: SparkSession, tmp_path: Path):
+    with og.init(tmp_path / "g", schema="node Person { name: String @key  age: I32 }") as graph:
+        frame = spark.range(8, numPartitions=4).selectExpr("cast(id as string) name", "id heigth")
+        with pytest.raises(InvalidInputError) as caught:
+            omnigraph_spark.load(spark, graph, {"Person": frame}, "append")
+    assert caught.value.details["counts"] == {"missing_required": 1, "unknown_field": 1}

@@ -19,6 +19,7 @@ from omnigraph import BulkAttempt, LoadProgress
 from omnigraph.errors import AlreadyExistsError, InvalidInputError
 from omnigraph_spark.inputs import Inputs, sort_inputs
 from omnigraph_spark.judge import SparkJudge
+from omnigraph_spark.schema import arrow_schema_for
 from omnigraph_spark.tasks import (
     ANSWER,
     FAILURE,
@@ -173,9 +174,13 @@ class _Lines:
 def _write(spark: SparkSession, ticket: BulkTicket, inputs: Inputs, progress: Progress | None) -> Written:
     attempts: list[BulkAttempt] = []
     for each in inputs.frames:
-        own = _answers(each.frame.mapInArrow(write_rows(ticket, each.type_name), ANSWER))
-        # A frame without rows names its type too: to overwrite with one empties the type.
-        attempts += own or [ticket.attempt({each.type_name: each.frame.limit(0).toArrow()})]
+        # Columns that are wrong are told once, and no task sees them. A frame without rows names its type too: to
+        # overwrite with one empties the type.
+        named = ticket.attempt({each.type_name: arrow_schema_for(each.frame.schema).empty_table()})
+        own: list[BulkAttempt] = []
+        if named.is_readable:
+            own = _answers(each.frame.mapInArrow(write_rows(ticket, each.type_name), ANSWER))
+        attempts += own or [named]
         _report(progress, attempts)
     if not inputs.ranges:
         return Written(attempts=tuple(attempts))
