@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import pickle
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,7 +12,6 @@ from publish_world import publish_bare
 from omnigraph.engine.change_span import ChangeSpan
 from omnigraph.errors import (
     ChangeCursorRejectedError,
-    ChangeFeedGapError,
     ChangeSchemaBoundaryError,
     ErrorKind,
     InvalidInputError,
@@ -94,18 +91,6 @@ def test_filters_leave_out_of_a_span_what_they_leave_out_of_the_feed() -> None:
         span = graph.changes.span(start="beginning", **filters)
         assert read(span) == fed(graph, **filters)
         assert span.cursor == graph.changes(start="now", **filters).cursor
-
-
-def test_a_span_read_elsewhere_and_later_is_the_same_whatever_became_of_its_branch(tmp_path: Path) -> None:
-    graph = new_graph(tmp_path / "graph")
-    graph.branches.create("side")
-    add(graph, person("ann"), branch="side")
-    sent = pickle.dumps(graph.changes.span("side", start="beginning"))
-    before = rows_of(pickle.loads(sent))
-    add(graph, person("bo"), branch="side")
-    graph.branches.delete("side")
-    graph.close()
-    assert rows_of(pickle.loads(sent)) == before != []
 
 
 def test_images_as_columns_are_the_rows_of_the_type_and_null_where_there_is_none() -> None:
@@ -203,25 +188,6 @@ def test_a_change_of_the_schema_ends_a_span_before_it_and_is_an_error_where_it_c
         graph.changes.span(cursor=span.cursor)
     assert caught.value.commit_id == changed
     assert graph.changes.span(start=f"after:{changed}").caught_up
-
-
-def test_history_that_was_reclaimed_is_told_when_a_span_is_made_and_when_it_is_read(tmp_path: Path) -> None:
-    place = tmp_path / "graph"
-    with new_graph(place) as graph:
-        commits = [add(graph, person(name)) for name in "abcd"]
-        span = graph.changes.span(start=f"after:{commits[0]}")
-    # Lance counts the names of versions down.
-    for each in sorted((place / "__manifest" / "_versions").glob("*.manifest"), reverse=True)[:3]:
-        each.unlink()
-    with pytest.raises(ChangeFeedGapError) as caught:
-        rows_of(span)
-    assert caught.value.first_unreadable_commit_id == commits[1]
-    with Graph._reopen(str(place), "r", None, {}) as graph:
-        cursor = span.split(1)[0].cursor
-        with pytest.raises(ChangeFeedGapError) as caught:
-            graph.changes.span(cursor=cursor)
-        assert (caught.value.first_unreadable_commit_id, caught.value.cursor) == (commits[2], cursor)
-        assert [each.id for each in graph.changes.span(start=f"after:{commits[2]}").commits] == [commits[3]]
 
 
 @pytest.mark.parametrize(
