@@ -23,7 +23,7 @@ from omnigraph_spark.java import use_java
 
 def run(job: dict[str, Any]) -> dict[str, Any]:
     use_java(only_bundled=True)
-    spark = omnigraph_spark.session(master=job["master"], config=job["config"])
+    spark = omnigraph_spark.session(master=job["config"].pop("master"), config=job["config"])
     if job["fault"] is not None:
         loading.write_ranges = stumbling(loading.write_ranges, **job["fault"], pid=os.getpid())
     cut_every(600)

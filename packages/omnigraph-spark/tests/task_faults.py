@@ -19,7 +19,8 @@ def stumbling(
 
     Args:
         make_task: of ``omnigraph_spark.tasks`` or ``judge``.
-        mark: a directory that gets a file for each time that one stumbled.
+        mark: a directory that gets a file for each time that one stumbled, below ``stumbles``, and below ``done`` one
+            for each time that the work of a task was done: number of the partition, number of the attempt.
         how: ``raise``; ``sleep`` for longer than Spark has patience with one; ``kill`` the Python worker, the
             ``kill executor`` that it works for, or ``kill driver``, whose process id is ``pid``.
         when: ``before`` or ``after`` the work of the task.
@@ -36,14 +37,14 @@ def stumbling(
             import time
             from pathlib import Path
 
-            number = len(os.listdir(directory))
+            number = len(os.listdir(f"{directory}/stumbles"))
             if number >= times:
                 return
-            Path(directory, f"{number}-{os.getpid()}").touch()
+            Path(directory, "stumbles", f"{number}-{os.getpid()}").touch()
             if how == "raise":
                 raise RuntimeError("stumbled")
             if how == "sleep":
-                time.sleep(20)
+                time.sleep(60)
             elif how == "kill":
                 os.kill(os.getpid(), signal.SIGKILL)
             elif how == "kill executor":
@@ -55,11 +56,21 @@ def stumbling(
                 os.kill(pid, signal.SIGKILL)
                 time.sleep(20)
 
+        def note_done() -> None:
+            from pathlib import Path
+
+            from pyspark import TaskContext
+
+            context = TaskContext.get()
+            if context is not None:
+                Path(directory, "done", f"{context.partitionId()}.{context.attemptNumber()}").touch()
+
         def faulty(batches: Any) -> Any:
             batches = list(batches)
             if batches and when == "before":
                 stumble()
             answers = list(task(iter(batches)))
+            note_done()
             if batches and when == "after":
                 stumble()
             yield from answers
