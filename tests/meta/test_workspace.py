@@ -43,7 +43,7 @@ def test_every_dependency_has_a_floor():
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda each: each.name)
 def test_every_package_ships_types_license_and_readme(package: Path):
-    (source,) = (each for each in (package / "src").iterdir() if each.is_dir())
+    (source,) = (each.parent for each in (package / "src").glob("*/__init__.py"))
     for needed in (source / "py.typed", package / "LICENSE", package / "README.md"):
         assert needed.is_file(), needed
     assert (package / "LICENSE").read_bytes() == (ROOT / "LICENSE").read_bytes()
