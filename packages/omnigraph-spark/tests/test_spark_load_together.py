@@ -19,7 +19,7 @@ from spark_load_world import MANY, SCHEMA, edge, judge_by, person, write_jsonl
 import omnigraph as og
 import omnigraph_spark
 from omnigraph import failpoints
-from omnigraph.errors import HeadMovedError, InvalidInputError, NotFoundError
+from omnigraph.errors import ConstraintError, HeadMovedError, InvalidInputError, NotFoundError
 from omnigraph.testing.faults import Barrier, Call, Once, armed
 from omnigraph.testing.s3_servers import run_s3_server
 from omnigraph.write.bulk import publishing
@@ -84,14 +84,17 @@ def test_a_load_that_is_overtaken_is_judged_against_what_overtook_it(
 ):
     monkeypatch.setattr(publishing, "LIMITS", MANY)
     judge_by("keys in tasks", monkeypatch.setattr)
-    path, rival = write_jsonl(tmp_path / "a.jsonl", family("a")), og.open(graph.uri)
+    path, rival = write_jsonl(tmp_path / "a.jsonl", [person("a1"), person("a2", mail="m@x")]), og.open(graph.uri)
 
-    def overtake(_: str) -> None:
-        rival.load([person("rival")], "append")
+    def overtake(mail: str) -> Call:
+        return Call(lambda _: rival.load([person(f"rival{mail[0]}", mail=mail)], "append"))
 
-    with armed({failpoints.LOAD_STAGED: Once(Call(overtake))}):
+    with armed({failpoints.LOAD_STAGED: Once(overtake("m@x"))}), pytest.raises(ConstraintError, match="held by"):
         omnigraph_spark.load(spark, graph, path, "append")
-    assert handles(graph) == ["a1", "a2", "old", "rival"]
+    rival.mutate('query gone() { delete Person where handle = "rivalm" }')
+    with armed({failpoints.LOAD_STAGED: Once(overtake("n@x"))}):
+        omnigraph_spark.load(spark, graph, path, "append")
+    assert handles(graph) == ["a1", "a2", "old", "rivaln"]
 
 
 def test_an_overwrite_that_is_overtaken_is_a_conflict_and_changes_nothing(
