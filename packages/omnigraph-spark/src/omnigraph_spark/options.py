@@ -73,7 +73,7 @@ OPTIONS: Final[tuple[SparkOption, ...]] = (
     SparkOption(name="partitions", help="at most so many partitions", kind="count", group="size", needs=_TYPES),
     SparkOption(
         name="rowsPerPartition",
-        help="small parts are read together up to so many rows; 250000 by default",
+        help="small parts are read together up to so many rows; 1000000 by default",
         kind="count",
         group="size",
         needs=_TYPES,

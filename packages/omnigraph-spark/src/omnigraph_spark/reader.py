@@ -21,7 +21,7 @@ from omnigraph_spark.conditions import Condition
 from omnigraph_spark.filters import condition_of
 from omnigraph_spark.schema import arrow_schema_for, cast_batch, spark_schema
 
-ROWS_PER_PARTITION: Final = 250_000
+ROWS_PER_PARTITION: Final = 1_000_000
 """Parts are read together up to so many rows: a task of fewer takes longer to start than to read."""
 
 _BATCH_ROWS: Final = 8_192
