@@ -38,7 +38,7 @@ of Spark."""
 CASES = [(way, ALL_STEPS, seed) for way in WAYS for seed in range(SEEDS)] or [
     ("one task", ("wild append",), 0),
     ("keys in tasks", ("wild append",), 0),
-    ("shuffle", ("merge", "wild append"), 0),
+    ("shuffle", ("wild append",), 0),
 ]
 
 
