@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import secrets
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from omnigraph.failpoints import PUBLISH_SIDECAR_WRITTEN
 from omnigraph.graph import Commits, Graph
+from omnigraph.testing.faults import Call, armed
 from omnigraph.testing.graph_contract.clauses import SEED, GraphPlace
 from omnigraph.testing.invariants import assert_graph_is_whole
+from omnigraph.write import fold_policy
 
 
 @pytest.fixture
@@ -35,6 +39,24 @@ def test_what_a_write_left_behind_is_told_unless_it_is_expected(graph: Graph, na
     adapter.write(adapter.key(name), b"{}")
     assert_graph_is_whole(graph, is_settled=False)
     with pytest.raises(AssertionError, match=f"{said}.*{name}"):
+        assert_graph_is_whole(graph)
+
+
+def test_a_fold_of_the_tail_that_is_under_way_is_waited_for(graph: Graph, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(fold_policy, "TAIL_PARTS", 2)
+    announced, go_on = threading.Event(), threading.Event()
+
+    def hold(_name: str) -> None:
+        if threading.current_thread().name == "omnigraph-fold":
+            announced.set()
+            assert go_on.wait(20)
+
+    with armed({PUBLISH_SIDECAR_WRITTEN: Call(hold)}):
+        for name in ("eve", "fay"):
+            graph.load([{"type": "Person", "data": {"name": name}}], "append")
+        assert announced.wait(20)
+        # Long enough for whoever does not wait to see the sidecar.
+        threading.Timer(0.3, go_on.set).start()
         assert_graph_is_whole(graph)
 
 
