@@ -316,16 +316,18 @@ def test_a_read_and_a_write_on_what_was_read_lose_no_update(graph: og.Graph):
 def test_a_mutation_ends_at_its_deadline_when_others_always_come_first(graph: og.Graph, other: og.Graph, monkeypatch):
     numbers = iter(range(1_000_000))
     inside = []
+    deadline = Deadline()
 
     def rival(_name: str) -> None:
         if not inside:
             inside.append(True)
-            change(other, "add", name=f"r{next(numbers)}")
+            number = next(numbers)
+            change(other, "add", name=f"r{number}")
             inside.clear()
+            if number == 2:
+                deadline.ends = 0
 
-    monkeypatch.setattr(
-        mutate, "WriteRequest", lambda **facts: replace(WriteRequest(**facts), deadline=Deadline(seconds=0.2))
-    )
+    monkeypatch.setattr(mutate, "WriteRequest", lambda **facts: replace(WriteRequest(**facts), deadline=deadline))
     with armed({MUTATION_POST_STAGE_PRE_EFFECT_GATE: Call(rival)}), pytest.raises(ContentionError) as ended:
         change(graph, "add", name="dee")
     error = ended.value
