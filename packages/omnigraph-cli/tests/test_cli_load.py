@@ -231,6 +231,18 @@ def test_twenty_problems_are_shown_a_hundred_are_in_the_json_and_all_are_counted
     assert (len(details["problems"]), details["total"]) == (100, 150)
 
 
+def test_a_reason_that_is_rare_is_shown_behind_one_that_is_not() -> None:
+    wrong = ['{"type":"Book","data":{"isbn":7,"title":"x"}}'] * 150
+    text = load_lines(*wrong, "{", '{"type":"Boook","data":{}}').stderr.splitlines()
+    shown = [line for line in text if line.startswith("data.jsonl:")]
+    assert len(shown) == 20
+    assert ["wrong_type" in line for line in shown] == [True] * 18 + [False] * 2
+    assert "data.jsonl:151: error[malformed_json]" in shown[18]
+    assert "data.jsonl:152: error[unknown_type]" in shown[19]
+    summary = "1 malformed_json, 1 unknown_type, 150 wrong_type (20 are shown, the first of each reason)"
+    assert f"error: 152 problems: {summary}" in text
+
+
 @pytest.mark.parametrize(
     ("lines", "reason", "message"),
     [

@@ -184,7 +184,7 @@ def _json_results() -> Iterator[str]:
     yield _example(
         "A load that was refused",
         _WRONG_LOAD,
-        "`problems` has up to 100 records, `counts` and `total` count all. See\n"
+        "`problems` has the first 100 records of each reason, `counts` and `total` count all. See\n"
         "[what can be wrong](../how-to/load-data.md#what-can-be-wrong).",
     )
     yield _example(

@@ -18,8 +18,8 @@ from validation_oracle import judge as judge_by_loops
 from validation_world import LARGE, SMALL, World, WrittenInMemory
 
 from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet, written_pieces
-from omnigraph.write.validation.sets import Limits
-from omnigraph.write.validation.stored_judge import StoredJudge
+from omnigraph.write.validation.sets import Limits, Rows, plan_table
+from omnigraph.write.validation.stored_judge import WORKER_LIMITS, StoredJudge
 
 QUESTIONS = ("absent", "taken", "repeated", "held", "outnumbered")
 
@@ -203,3 +203,20 @@ def test_a_row_with_a_null_in_a_column_that_is_compared_is_left_out(limits):
     sets = Sets(limits)
     found = sets.judge.repeated(sets.of(k0=["a", None, None, "a"], k1=["b", "c", "c", "b"]), 9)
     assert found.first.to_pylist() == [{"row": 3, "first": 0}]
+
+
+# ── how much at once ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+
+def test_a_worker_compares_with_two_million_keys_in_one_pass_over_the_rows():
+    wide = pa.table({"key": ["p000000001"]})
+    keys = Rows(schema=wide.schema, row_count=2_000_000, open=lambda: iter(wide.to_batches()))
+    assert plan_table(keys, WORKER_LIMITS).parts == 1
+    # More, or wider ones, are taken in parts: what a worker takes stays bounded.
+    assert plan_table(replace(keys, row_count=8_000_000), WORKER_LIMITS).parts == 2
+    wide = pa.table({"key": ["p" * 1_000]})
+    assert plan_table(keys, WORKER_LIMITS).parts > 1
+
+
+def test_who_is_asked_by_a_ticket_has_the_limits_of_a_worker():
+    assert StoredJudge(WrittenInMemory())._limits == WORKER_LIMITS  # type: ignore[arg-type]

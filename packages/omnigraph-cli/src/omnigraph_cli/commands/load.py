@@ -46,7 +46,8 @@ def load(
     """Load records into a graph, all or none.
 
     They become one commit of a branch of the graph at URI. Only types that occur in the records are touched, whatever
-    the mode. Every record that is wrong is told with its line: the first 20 here, up to 100 with --json.
+    the mode. Every record that is wrong is told with its line: 20 of them here, up to 100 of each reason
+    with --json.
 
     Overwriting a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
 

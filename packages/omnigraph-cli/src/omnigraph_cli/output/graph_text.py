@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rich.text import Text
 
+from omnigraph.errors.examples import share
 from omnigraph_cli.output.changes import change_line
 from omnigraph_cli.output.graph_results import (
     CommitChangesResult,
@@ -181,11 +182,12 @@ def _types(types: list[Mapping[str, Any]]) -> str:
 
 
 def problem_lines(problems: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """``seed.jsonl:7: error[wrong_type]: Film.stars expects F32, got "many"``, the first of them.
+    """``seed.jsonl:7: error[wrong_type]: Film.stars expects F32, got "many"``, the first of each reason.
 
     What a mutation does wrong has its statement in front: ``statement 2: error[endpoint]: ...``.
     """
-    for each in problems[:SHOWN_PROBLEMS]:
+    for index in share([each["reason"] for each in problems], SHOWN_PROBLEMS):
+        each = problems[index]
         line = each.get("line")
         parts = [each.get("source") or ("record" if line is not None else ""), "" if line is None else str(line)]
         place = ":".join([*filter(None, parts), " "]) if any(parts) else ""
@@ -193,7 +195,10 @@ def problem_lines(problems: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
 
 
 def problems_summary(details: Mapping[str, Any]) -> str:
-    """``102 problems: 100 wrong_type, 2 missing_required (the first 20 are shown)``."""
+    """``102 problems: 2 missing_required, 100 wrong_type (20 are shown, the first of each reason)``."""
     reasons = ", ".join(f"{count:,} {reason}" for reason, count in details["counts"].items())
-    hidden = f" (the first {SHOWN_PROBLEMS} are shown)" if details["total"] > SHOWN_PROBLEMS else ""
+    shown = f"the first {SHOWN_PROBLEMS} are shown"
+    if len(details["counts"]) > 1:
+        shown = f"{SHOWN_PROBLEMS} are shown, the first of each reason"
+    hidden = f" ({shown})" if details["total"] > SHOWN_PROBLEMS else ""
     return f"{counted(details['total'], 'problem')}: {reasons}{hidden}"

@@ -15,6 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import Final
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -41,6 +43,7 @@ class TypeBuffer:
     Attributes:
         held_bytes: what is in memory.
         minted: how many of the ids were minted here.
+        is_minted: of an edge, by row, whether its id was: a merge may give it that of the edge that it replaces.
         waits_for_ids: rows without an id keep it open, for ``resolve_edge_ids``.
     """
 
@@ -51,6 +54,7 @@ class TypeBuffer:
         self.waits_for_ids = waits_for_ids
         self.held_bytes = 0
         self.minted = 0
+        self.is_minted: list[npt.NDArray[np.bool_]] = []
         self.row_count = 0
         self._base = base
         self._tables = tables
@@ -102,6 +106,8 @@ class TypeBuffer:
     def _with_ids(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         ids = rows.column("id")
         missing = ids.null_count
+        if self.target.kind == "edge":
+            self.is_minted.append(np.asarray(ids.is_null().to_numpy(zero_copy_only=False), np.bool_))
         if not missing:
             return rows
         self.minted += missing

@@ -115,7 +115,7 @@ def check_integrity(repository: Repository, branch: str = "main", *, limit: int 
     Args:
         repository: the graph. Versions that it has open already are opened again: they may be gone.
         branch: the branch.
-        limit: how many findings of a type are told one by one; of the others only the number.
+        limit: how many findings of each kind of a type are told one by one; of the others only the number.
 
     Raises:
         NotFoundError: there is no such branch.

@@ -1,21 +1,25 @@
-"""What is wrong with the rows of a write: every problem counted, the first hundred kept with their places.
+"""What is wrong with the rows of a write: every problem counted, the first of each reason kept with their places.
 
 Readers of records and validators of rules fill one log; whoever holds it raises at a point where nothing has happened
-yet. So a user corrects a file in one go, and a file with a million mistakes costs no memory.
+yet. So a user corrects a file in one go, and a file with a million mistakes costs no memory: reasons are few.
 """
 
 from __future__ import annotations
 
 import builtins
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 from omnigraph.errors import ConstraintError, InvalidInputError, OmnigraphError
+from omnigraph.errors.examples import share
 
 KEPT: Final = 100
-"""How many problems a log keeps in full."""
+"""How many problems of one reason a log keeps in full."""
+
+SHOWN: Final = 20
+"""How many problems the text of an error shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,25 +76,65 @@ class Problem:
 
 @dataclass(slots=True)
 class ProblemLog:
-    """Problems as they are found. ``kept`` is in the order of finding; ``counts`` knows them all.
+    """Problems as they are found. ``counts`` knows them all; ``kept`` has the first of each reason, as they were found.
 
-    ``again`` is the next move of whoever gave the rows.
+    Of rows of one text or one Arrow table, the first are those that stand first in it, in whatever order they are
+    found: so a text that is read in pieces, by one process or by many, is told the same. Texts and tables are expected
+    one after another.
+
+    Attributes:
+        again: the next move of whoever gave the rows.
+        limit: how many of each reason are kept.
     """
 
     again: str = "Correct the input and load it again."
     limit: int = KEPT
     kept: list[Problem] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
+    _kept_of: Counter[str] = field(default_factory=Counter, init=False)
+    _last_of: dict[str, Problem] = field(default_factory=dict, init=False)
 
-    def add(self, problem: Problem, *, times: int = 1) -> None:
-        """Count a problem, and keep it while there is room. ``times`` counts others like it that have no place."""
-        self.counts[problem.reason] += times
-        if len(self.kept) < self.limit:
-            self.kept.append(problem)
+    def room(self, reason: str) -> int:
+        """How many more problems of a reason find a place that nobody has."""
+        return max(self.limit - self._kept_of[reason], 0)
+
+    def add(self, problem: Problem) -> bool:
+        """Count a problem, and keep it if it is among the first of its reason; whether it was."""
+        self.counts[problem.reason] += 1
+        return self._keep(problem)
+
+    def merge(self, problems: Iterable[Problem], counts: Mapping[str, int]) -> None:
+        """Add what another log kept and counted of rows that come later."""
+        self.counts.update(counts)
+        for each in problems:
+            self._keep(each)
 
     def copy(self) -> ProblemLog:
         """The same, to be added to."""
-        return ProblemLog(again=self.again, limit=self.limit, kept=list(self.kept), counts=Counter(self.counts))
+        same = ProblemLog(again=self.again, limit=self.limit)
+        same.merge(self.kept, self.counts)
+        return same
+
+    def _keep(self, problem: Problem) -> bool:
+        reason = problem.reason
+        if self.room(reason):
+            self.kept.append(problem)
+            self._kept_of[reason] += 1
+            if not self.room(reason):
+                self._find_last(problem)
+            return True
+        last = self._last_of.get(reason)
+        if last is None or not _stands_before(problem, last):
+            return False
+        self.kept = [each for each in self.kept if each is not last]
+        self.kept.append(problem)
+        self._find_last(problem)
+        return True
+
+    def _find_last(self, newest: Problem) -> None:
+        """Note which problem gives way to one that stands before it: in the text of the newest, the last."""
+        own = [each for each in self.kept if each.reason == newest.reason and _text_of(each) == _text_of(newest)]
+        self._last_of[newest.reason] = max(own, key=lambda each: each.line or 0)
 
     @property
     def total(self) -> int:
@@ -119,13 +163,14 @@ class ProblemLog:
 
     def _error(self, error: type[OmnigraphError], *advice: str) -> OmnigraphError:
         ordered = sorted(self.kept, key=_place_order)
-        shown = [f"{each.place}: {each.message}" if each.place else each.message for each in ordered]
-        message = shown[0]
+        shown = [ordered[index] for index in share([each.reason for each in ordered], SHOWN)]
+        lines = [f"{each.place}: {each.message}" if each.place else each.message for each in shown]
+        message = lines[0]
         if self.total > 1:
             reasons = ", ".join(f"{count} {reason}" for reason, count in sorted(self.counts.items()))
-            message = "\n".join((f"{self.total} problems ({reasons}):", *(f"  {line}" for line in shown[:20])))
-            if self.total > 20:
-                message += f"\n  and {self.total - 20} more"
+            message = "\n".join((f"{self.total} problems ({reasons}):", *(f"  {line}" for line in lines)))
+            if self.total > len(lines):
+                message += f"\n  and {self.total - len(lines)} more"
         return error(
             message,
             help=" ".join(("Nothing was written.", self.again, *filter(None, advice))),
@@ -135,6 +180,18 @@ class ProblemLog:
                 "total": self.total,
             },
         )
+
+
+def _stands_before(one: Problem, other: Problem) -> bool:
+    """Whether both are of one text or table, and one stands further up in it."""
+    if one.line is None or other.line is None or _text_of(one) != _text_of(other):
+        return False
+    return one.line < other.line
+
+
+def _text_of(problem: Problem) -> str | None:
+    """What the line of a problem counts in: its source, or the rows of its type."""
+    return problem.type_key if problem.source is None else problem.source
 
 
 def _place_order(problem: Problem) -> tuple[bool, int, int, str]:

@@ -7,16 +7,20 @@ BulkAttempt    the receipts of one call, and every problem that it found; what i
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+import numpy as np
+import numpy.typing as npt
+
 from omnigraph.errors import InvalidInputError
 from omnigraph.tables.interface import TablePin, WrittenRows
 from omnigraph.write.problems import Problem, ProblemLog
 
-RECEIPT_FORMAT: Final = 3
+RECEIPT_FORMAT: Final = 4
 ATTEMPT_FORMAT: Final = 1
 
 
@@ -30,6 +34,7 @@ class BulkReceipt:
         pin: the version of the type that the branch showed when the ticket was made.
         written: the files, in order; they lie below the line of that version, or of a fork of it.
         minted: how many of the rows got their id there.
+        minted_rows: which of them, where some edges did and others did not: bits in the order of rows, as base64.
         staged_at: the manifest version that the ticket knew; a fence since then voids the files.
     """
 
@@ -40,7 +45,16 @@ class BulkReceipt:
     written: tuple[WrittenRows, ...]
     row_count: int
     minted: int
+    minted_rows: str | None = None
     staged_at: int
+
+    @property
+    def is_minted(self) -> npt.NDArray[np.bool_]:
+        """By row, whether it got its id there."""
+        if self.minted_rows is None:
+            return np.full(self.row_count, self.minted > 0)
+        bits = np.frombuffer(base64.b64decode(self.minted_rows), np.uint8)
+        return np.unpackbits(bits, count=self.row_count).astype(np.bool_)
 
     def to_dict(self) -> dict[str, Any]:
         return {"format": RECEIPT_FORMAT, **asdict(self)}
@@ -80,7 +94,7 @@ class BulkAttempt:
 
     Attributes:
         receipts: one for each type that was named, also without rows; none when records could not be read.
-        problems: in the order of finding, the first hundred.
+        problems: in the order of finding, the first hundred of each reason.
         counts: all of them, by reason.
         is_readable: whether every record was a row of its type; the problems are broken rules of the schema then.
         lines: how many lines the text had that was read; None where it was none.
@@ -150,6 +164,12 @@ class BulkAttempt:
         return attempt
 
 
+def minted_rows(is_minted: Sequence[npt.NDArray[np.bool_]]) -> str | None:
+    """Which rows got their ids there, for a receipt; None when all of them did or none."""
+    mask = np.concatenate(is_minted) if is_minted else np.zeros(0, np.bool_)
+    return base64.b64encode(np.packbits(mask).tobytes()).decode() if mask.any() and not mask.all() else None
+
+
 def as_attempt(given: BulkReceipt | BulkAttempt | str) -> BulkAttempt:
     """What a process handed back, in any of its forms.
 
@@ -166,8 +186,7 @@ def gathered(attempts: Sequence[BulkAttempt], *, are_readable: bool) -> ProblemL
     log = ProblemLog()
     for each in attempts:
         if each.is_readable is are_readable:
-            log.kept += each.problems[: log.limit - len(log.kept)]
-            log.counts.update(each.counts)
+            log.merge(each.problems, each.counts)
     return log
 
 

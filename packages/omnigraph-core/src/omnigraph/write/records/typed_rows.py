@@ -138,20 +138,22 @@ def report_faults(
     """Add what is wrong with rows to a log, in the order of rows; messages are made only for those that it keeps."""
     found = [(int(row), fault) for fault in faults for row in fault.rows]
     found.sort(key=lambda each: each[0])
-    room = max(0, problems.limit - len(problems.kept))
-    for row, fault in found[:room]:
-        problems.add(
-            Problem(
-                reason=fault.reason,
-                message=fault.tell(row),
-                type_key=target.key,
-                property=fault.property,
-                source=source,
-                line=int(lines[row]),
-            )
+    full: set[str] = set()
+    for row, fault in found:
+        if fault.reason in full:
+            problems.counts[fault.reason] += 1
+            continue
+        problem = Problem(
+            reason=fault.reason,
+            message=fault.tell(row),
+            type_key=target.key,
+            property=fault.property,
+            source=source,
+            line=int(lines[row]),
         )
-    for _, fault in found[room:]:
-        problems.add(Problem(reason=fault.reason, message=""))
+        if not problems.add(problem):
+            # Nor are those of its reason kept that come behind it.
+            full.add(fault.reason)
 
 
 def missing_text(target: TypeTable, owned: Property, *, is_null: bool) -> str:

@@ -22,7 +22,7 @@ from omnigraph.write.validation.change_rows import ChangedRows, committed_rows
 from omnigraph.write.validation.edges import NodesAfter, ends_of, split_edges
 from omnigraph.write.validation.questions import described, frequent_hashes
 from omnigraph.write.validation.sets import Limits, Rows, chain, part_of, run
-from omnigraph.write.validation.violations import problem_at, quoted, report, room_in
+from omnigraph.write.validation.violations import problem_at, quoted, report
 
 SOURCES: Final = pa.schema({"src": pa.string()})
 COUNTS: Final = pa.schema({"src": pa.string(), "edges": pa.int64(), "row": pa.int64()})
@@ -56,7 +56,8 @@ def check_cardinality(
     probe = Rows.of(pa.table({"row": numbers, "key": broken["src"]}))
     absent = nodes.missing(source, probe, broken.num_rows)
     broken = broken.filter(pc.invert(pc.is_in(numbers, value_set=absent.first["row"])))
-    report(problems, "cardinality", broken.num_rows, _problems(rows, bounds, broken, room_in(problems)))
+    told = _problems(rows, bounds, broken, problems.room("cardinality"))
+    report(problems, "cardinality", broken.num_rows, told)
 
 
 def _committed_sources(

@@ -150,6 +150,8 @@ def superseded(rows: Rows, limits: Limits) -> Mask | None:
     names = _members_of(rows)
     table = rows.read_all() if _are_few(limits, rows) else None
     if table is None:
+        if limits.judge is not None and (sets := described(rows)) and not limits.judge.repeated(sets[0], 0).count:
+            return None
         hashes = frequent_hashes(rows, names, 1, limits)
         if not len(hashes):
             return None

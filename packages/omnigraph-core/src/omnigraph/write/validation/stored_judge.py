@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import pyarrow as pa
 
@@ -18,11 +19,15 @@ from omnigraph.write.validation.questions import absent, held, repeated, taken
 from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 from omnigraph.write.validation.sets import LIMITS, Limits, Rows
 
+WORKER_LIMITS: Final = replace(LIMITS, build_rows=4_000_000)
+"""A worker does nothing else beside, so it holds four times the keys of whoever publishes: two million nodes are one
+hash table then, and the edges that are compared with it are read once. What it takes is still bounded by its bytes."""
+
 
 class StoredJudge(BulkJudge):
     """Reads the rows that a question is about, and answers it as any write here would."""
 
-    def __init__(self, tables: TableStorage, limits: Limits = LIMITS) -> None:
+    def __init__(self, tables: TableStorage, limits: Limits = WORKER_LIMITS) -> None:
         self._tables = tables
         self._limits = replace(limits, judge=None)
 

@@ -17,7 +17,7 @@ from omnigraph.write.problems import ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, committed_rows, rows_like, table_rows
 from omnigraph.write.validation.questions import held, repeated, taken
 from omnigraph.write.validation.sets import Limits, Rows
-from omnigraph.write.validation.violations import report_held, report_repeated, report_taken, room_in, spelled_rule
+from omnigraph.write.validation.violations import report_held, report_repeated, report_taken, spelled_rule
 
 
 def check_ids(rows: ChangedRows, committed: CommittedRows, problems: ProblemLog, limits: Limits) -> None:
@@ -26,14 +26,14 @@ def check_ids(rows: ChangedRows, committed: CommittedRows, problems: ProblemLog,
         return
     key = tuple(sorted(rows.target.key_columns))
     if key:
-        found = repeated(rows.records({"key": "id"}), room_in(problems), limits)
+        found = repeated(rows.records({"key": "id"}), problems.room("unique"), limits)
         report_repeated(problems, rows, key, found, constraint=spelled_rule("@key", key))
     elif rows.mode is not ChangeMode.UPSERT:
-        found = repeated(rows.records({"key": "id"}), room_in(problems), limits)
+        found = repeated(rows.records({"key": "id"}), problems.room("key_conflict"), limits)
         report_taken(problems, rows, found, by="another record")
     if rows.mode is ChangeMode.INSERT and committed.row_count(rows.target):
         ids = rows.records({"key": "id"})
-        found = taken(ids, [_committed_ids(rows, ids, committed)], room_in(problems), limits)
+        found = taken(ids, [_committed_ids(rows, ids, committed)], problems.room("key_conflict"), limits)
         report_taken(problems, rows, found, by=f"a committed {rows.target.kind}")
 
 
@@ -50,7 +50,7 @@ def check_unique(rows: ChangedRows, committed: CommittedRows, problems: ProblemL
         return
     for columns in unique_tuples(rows.target):
         names = {f"k{index}": column for index, column in enumerate(columns)}
-        found = repeated(rows.records(names), room_in(problems), limits)
+        found = repeated(rows.records(names), problems.room("unique"), limits)
         report_repeated(problems, rows, columns, found, constraint=spelled_rule("@unique", columns))
         if rows.mode is ChangeMode.REPLACE or not committed.row_count(rows.target):
             continue
@@ -79,5 +79,5 @@ def _check_committed(
     else:
         theirs = committed_rows(committed, rows.target, names)
     replaced = rows.final({"key": "id"}) if rows.can_replace else None
-    found = held(ours, theirs, replaced, room_in(problems), limits)
+    found = held(ours, theirs, replaced, problems.room("unique"), limits)
     report_held(problems, rows, columns, found)

@@ -19,7 +19,7 @@ from omnigraph.schema import Check, Range
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.validation.change_rows import ChangedRows, comparable
 from omnigraph.write.validation.sets import matches_pattern
-from omnigraph.write.validation.violations import quoted, report, room_in, shortened, spelled, spelled_rule, type_of
+from omnigraph.write.validation.violations import quoted, report, shortened, spelled, spelled_rule, type_of
 
 PlaceOf = Callable[[int], tuple[str | None, int | None]]
 
@@ -46,7 +46,7 @@ def check_values(
     for finding in _findings(target, rows):
         count = pc.sum(finding.is_bad, min_count=0).as_py()
         if count:
-            told = _problems(target, rows, finding, room_in(problems), first_row, place_of)
+            told = _problems(target, rows, finding, problems.limit, first_row, place_of)
             report(problems, finding.reason, count, told)
 
 

@@ -1,7 +1,7 @@
 """From what validators find to problems in the words of the specification, each with the place of its row.
 
-Validators find numbers of rows; only for as many as the log still keeps are values and places fetched. The others are
-counted.
+Validators find numbers of rows; only for as many as the log still keeps of their reason are values and places fetched.
+The others are counted.
 """
 
 from __future__ import annotations
@@ -23,17 +23,14 @@ MAX_SHOWN: Final = 200
 _STRING: Final = ValueType(Scalar.STRING)
 
 
-def room_in(problems: ProblemLog) -> int:
-    """How many more problems the log keeps."""
-    return max(problems.limit - len(problems.kept), 0)
-
-
 def report(problems: ProblemLog, reason: str, count: int, told: Iterator[Problem]) -> None:
-    """Add the problems that are told, and count those of the same reason that are not."""
+    """Add the problems that are told, in the order of their rows, and count those of the same reason that are not."""
     rest = count
     for problem in told:
-        problems.add(problem)
         rest -= 1
+        if not problems.add(problem):
+            # Nor are those kept that come behind it; they need not be spelled out.
+            break
     if rest > 0:
         problems.counts[reason] += rest
 
