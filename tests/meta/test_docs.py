@@ -40,6 +40,7 @@ import pytest
 from click.testing import CliRunner
 
 import omnigraph
+import omnigraph_spark
 from omnigraph import (
     Branch,
     Change,
@@ -79,6 +80,7 @@ from omnigraph_spark import exporting
 from omnigraph_spark.options import OPTIONS as SPARK_OPTIONS
 from omnigraph_storage_s3.plugin import S3_OPTIONS
 
+NEEDS_SPARK = pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="Spark is not installed")
 ROOT = Path(__file__).parents[2]
 EXAMPLE = ROOT / "examples" / "omnigraph-storage-example"
 DOCS = ROOT / "docs"
@@ -246,8 +248,7 @@ def uses_spark(page: Path) -> bool:
 
 def page_to_run(page: Path) -> Any:
     """A page as a parameter, skipped where it needs Spark and there is none."""
-    missing = pytest.mark.skipif(importlib.util.find_spec("pyspark") is None, reason="Spark is not installed")
-    return pytest.param(page, id=page.name, marks=[missing] if uses_spark(page) else [])
+    return pytest.param(page, id=page.name, marks=[NEEDS_SPARK] if uses_spark(page) else [])
 
 
 @pytest.fixture
@@ -569,6 +570,27 @@ def test_every_option_of_s3_is_listed_with_its_variables():
         quoted(row[0])[0]: tuple(quoted(row[1])) for row in rows(sections(DOCS / "how-to" / "use-s3.md", 2)["Options"])
     }
     assert listed == {option.name: option.environment for option in S3_OPTIONS}
+
+
+@NEEDS_SPARK
+def test_every_function_of_spark_is_documented_with_its_exact_arguments():
+    page = sections(DOCS / "reference" / "spark.md", 2)
+    functions = {name: getattr(omnigraph_spark, name) for name in omnigraph_spark.__all__ if name.islower()}
+    calls = {f"`{called(name, each)}`" for name, each in functions.items()}
+    assert calls == page.keys() - {"Errors"}
+    body = "".join(page.values())
+    assert {name for name in omnigraph_spark.__all__ if not name.islower()} <= set(quoted(body))
+
+
+@NEEDS_SPARK
+def test_every_error_that_a_function_of_spark_promises_is_documented():
+    promised = {
+        word
+        for name in omnigraph_spark.__all__
+        for word in re.findall(r"^\s+(\w+Error)\b", inspect.getdoc(getattr(omnigraph_spark, name)) or "", re.MULTILINE)
+    }
+    listed = {quoted(row[0])[0] for row in rows(sections(DOCS / "reference" / "spark.md", 2)["Errors"])}
+    assert promised == listed
 
 
 def test_every_option_of_spark_is_listed_with_its_meaning():

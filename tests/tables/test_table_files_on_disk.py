@@ -6,13 +6,14 @@ import secrets
 from collections.abc import Callable
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from table_rows import BLOBS, PERSON, SCHEMA, create, files_below, ids, rows
 
 from omnigraph.errors import StorageError
 from omnigraph.storage import StorageAdapter, parse_uri
 from omnigraph.storage.memory import MemoryAdapter
-from omnigraph.tables.interface import IndexSpec
+from omnigraph.tables.interface import IndexSpec, SnapshotHandle, StagedHandle
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.opening import manifest_name
 from omnigraph.testing.faults import WrappedAdapter
@@ -36,12 +37,23 @@ def needs_no_sync(name: str) -> bool:
     return "/_transactions/" in name or name.endswith("latest_version_hint.json")
 
 
+def stage_steps(tables: LanceTables, base: SnapshotHandle) -> StagedHandle:
+    """A merge by its steps: one row that replaces another, and one that is new."""
+    new, ours = (tables.write_rows(base.pin, each, schema=SCHEMA) for each in (rows(z=1), rows(b=9)))
+    places = tables.read_places(base, [each.number for each in tables.parts(base)]).read_all()
+    found = places.filter(pc.field("id") == "b")
+    continued = tables.continue_rows(base, ours, found.select(["row_id", "made_at"]))
+    marked = tables.mark_parts(base, found["address"].combine_chunks())
+    return tables.stage_marked(base, [continued, new], marked)
+
+
 STAGES: dict[str, Callable] = {
     "append": lambda tables, base: tables.stage_append(base, rows(z=1)),
     "written": lambda tables, base: tables.stage_append(base, [tables.write_rows(base.pin, rows(z=1), schema=SCHEMA)]),
     "upsert": lambda tables, base: tables.stage_upsert(base, rows(b=9, z=1)),
     "upsert of a stream": lambda tables, base: tables.stage_upsert(base, rows(b=9, z=1).to_reader()),
     "replace": lambda tables, base: tables.stage_replace(base, rows(b=9, z=1), pa.array([1], pa.uint64())),
+    "steps of a merge": stage_steps,
     "overwrite": lambda tables, base: tables.stage_overwrite(base, rows(z=1)),
     "delete": lambda tables, base: tables.stage_delete_keys(base, pa.array(["a"])),
     "delete by address": lambda tables, base: tables.stage_delete_at(base, pa.array([0, 2], pa.uint64())),

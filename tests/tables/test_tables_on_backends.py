@@ -49,6 +49,37 @@ def test_a_table_lives_through_all_its_staged_writes(tables, adapter):
     assert not adapter.exists(adapter.key(PERSON))
 
 
+def test_the_steps_of_a_merge_can_be_done_by_several_and_are_staged_by_one(tables, adapter):
+    base = create(tables, rows(a=1, b=2, c=3))
+    base = tables.commit_exact(base, [tables.stage_append(base, rows(d=4))])
+    base = tables.fork(base, "b1")
+    one, other = LanceTables(adapter), LanceTables(adapter)
+    written = one.write_rows(base.pin, rows(d=40, b=20), schema=SCHEMA)
+    places = {each["id"]: each for each in one.read_places(one.open_at(base.pin), [0, 1]).read_all().to_pylist()}
+    found = pa.table(
+        {name: pa.array([places[key][name] for key in "db"], pa.uint64()) for name in ("row_id", "made_at")}
+    )
+    continued = other.continue_rows(other.open_at(base.pin), written, found)
+    assert other.read_written(continued, columns=["n"]).read_all()["n"].to_pylist() == [40, 20]
+    marked = [
+        mark
+        for layer, key in ((one, "b"), (other, "d"))
+        for mark in layer.mark_parts(layer.open_at(base.pin), pa.array([places[key]["address"]], pa.uint64()))
+    ]
+    assert [(each.number, each.fragment is None) for each in marked] == [(0, False), (1, True)]
+    staged = tables.stage_marked(base, [continued, one.write_rows(base.pin, rows(e=5), schema=SCHEMA)], marked)
+    assert tables.expected(base, [staged]).state.row_count == 5
+    # Others may have moved the line on meanwhile.
+    tables.commit_exact(base, [tables.stage_append(base, rows(foreign=6))])
+    made = tables.commit_exact(base, [staged])
+    fresh = LanceTables(adapter)
+    read = fresh.read(fresh.open_at(made.pin), columns=["id", "n"], order_by_id=True).read_all().to_pylist()
+    assert [(each["id"], each["n"]) for each in read] == [("a", 1), ("b", 20), ("c", 3), ("d", 40), ("e", 5)]
+    kept = {each["id"]: each for each in fresh.read_places(fresh.open_at(made.pin), [0, 2, 3]).read_all().to_pylist()}
+    for key in "abcd":
+        assert (kept[key]["row_id"], kept[key]["made_at"]) == (places[key]["row_id"], places[key]["made_at"])
+
+
 def test_commits_from_one_pin_are_versions_each_with_its_own_content(tables, adapter):
     base = create(tables, rows(a=1))
     start = threading.Barrier(4)

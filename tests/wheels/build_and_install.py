@@ -11,11 +11,17 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
+EXTRAS = {"omnigraph_spark": "[pyspark,jre]"}
+"""What makes a wheel of use by itself, by the beginning of its name."""
 MEMBERS = [*sorted((ROOT / "packages").iterdir()), ROOT / "examples" / "omnigraph-storage-example"]
 
 
 def run(*command: str | Path) -> None:
     subprocess.run([str(part) for part in command], check=True)
+
+
+def extras_of(wheel: Path) -> str:
+    return EXTRAS.get(wheel.name.partition("-")[0], "")
 
 
 def main(dist: Path, environment: Path) -> None:
@@ -27,10 +33,11 @@ def main(dist: Path, environment: Path) -> None:
     if not len(wheels) == len(sdists) == len(MEMBERS):
         raise SystemExit(f"expected {len(MEMBERS)} wheels and sdists, got {wheels} and {sdists}")
     run("uv", "venv", "--quiet", "--clear", "--python", sys.executable, environment)
-    groups = [f"{ROOT / 'pyproject.toml'}:{name}" for name in ("test", "oracles", "conversions", "s3-servers")]
+    names = ("test", "oracles", "conversions", "telemetry", "s3-servers")
+    groups = [f"{ROOT / 'pyproject.toml'}:{name}" for name in names]
     run(
         "uv", "pip", "install", "--quiet", "--python", environment / "bin" / "python",
-        "--constraints", ROOT / "constraints.txt", *wheels,
+        "--constraints", ROOT / "constraints.txt", *(f"{wheel}{extras_of(wheel)}" for wheel in wheels),
         *(word for group in groups for word in ("--group", group)),
     )  # fmt: skip
 

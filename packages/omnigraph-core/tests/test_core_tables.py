@@ -36,9 +36,9 @@ def test_table_storage_has_reads_staged_writes_and_explicit_commits_only():
     reads = {
         "open_at", "schema", "read", "count_rows", "lookup", "read_written", "table_state", "indexes",
         "parts", "take", "deleted", "coverage", "count_vectors", "search_text", "nearest", "read_counts",
-        "kept_handles", "newest", "find_committed", "expected",
+        "kept_handles", "newest", "find_committed", "expected", "read_places",
     }  # fmt: skip
-    files = {"write_rows", "fold_rows", "sync_staged", "sync_committed", "close"}
+    files = {"write_rows", "fold_rows", "continue_rows", "mark_parts", "sync_staged", "sync_committed", "close"}
     others = {name for name in methods - reads - files if not name.startswith(("_", "stage_"))}
     # The first three make a version that no manifest names yet, and the fourth one that shows what it names already.
     # The others take away what no manifest ever named: a table, or versions that cannot be read.

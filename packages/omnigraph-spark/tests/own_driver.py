@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from spark_load_world import cut_every
+from spark_load_world import cut_every, merge_by_tasks
 from task_faults import stumbling
 
 import omnigraph_spark
@@ -27,6 +27,8 @@ def run(job: dict[str, Any]) -> dict[str, Any]:
     if job["fault"] is not None:
         loading.write_ranges = stumbling(loading.write_ranges, **job["fault"], pid=os.getpid())
     cut_every(600)
+    if job["mode"] == "merge":
+        merge_by_tasks()
     arm_from_environment()
     done = omnigraph_spark.load(spark, job["uri"], job["path"], job["mode"], load_id=job["load_id"])
     spark.stop()

@@ -20,9 +20,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 import omnigraph as og
 from omnigraph.errors import ConstraintError, InvalidInputError, OmnigraphError
+from omnigraph.write.bulk import publishing
 from omnigraph.write.validation.sets import LIMITS
 from omnigraph_spark import inputs, loading
 from omnigraph_spark.judge import JudgeLimits, SparkJudge
+from omnigraph_spark.merging import SparkMerger
 from omnigraph_spark.text_ranges import list_texts
 
 SCHEMA = """
@@ -58,8 +60,15 @@ def cut_every(range_bytes: int, patch: Callable[[Any, str, Any], None] = setattr
 
 
 def judge_by(way: str, patch: Callable[[Any, str, Any], None] = setattr) -> None:
-    """Let questions be answered in one of the ways."""
+    """Let questions be answered, and rows be merged, in one of the ways."""
     patch(loading, "SparkJudge", partial(SparkJudge, limits=WAYS[way]))
+    patch(loading, "SparkMerger", partial(SparkMerger, limits=WAYS[way]))
+
+
+def merge_by_tasks(patch: Callable[[Any, str, Any], None] = setattr) -> None:
+    """Let tasks merge, however few the rows are; what is to be judged is judged without them."""
+    patch(publishing, "LIMITS", MANY)
+    patch(loading, "SparkJudge", lambda *_: None)
 
 
 def node(kind: str, **data: Any) -> Record:

@@ -9,22 +9,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-Task = Callable[[Any], Any]
+Task = Callable[..., Any]
 
 
 def stumbling(
-    make_task: Callable[..., Task], mark: Path, *, how: str, when: str = "before", pid: int = 0, times: int = 1
+    make_task: Callable[..., Task],
+    mark: Path,
+    *,
+    how: str,
+    when: str = "before",
+    pid: int = 0,
+    times: int = 1,
+    is_grouped: bool = False,
 ) -> Callable[..., Task]:
     """The same maker of tasks, of which the first to come by stumble.
 
     Args:
-        make_task: of ``omnigraph_spark.tasks`` or ``judge``.
+        make_task: of ``omnigraph_spark.tasks``, ``judge`` or ``merging``.
         mark: a directory that gets a file for each time that one stumbled, below ``stumbles``, and below ``done`` one
             for each time that the work of a task was done: number of the partition, number of the attempt.
-        how: ``raise``; ``sleep`` for longer than Spark has patience with one; ``kill`` the Python worker, the
-            ``kill executor`` that it works for, or ``kill driver``, whose process id is ``pid``.
+        how: ``raise``; ``store``, which raises what a store says that is busy; ``sleep`` for longer than Spark has
+            patience with one; ``kill`` the Python worker, the ``kill executor`` that it works for, or ``kill driver``,
+            whose process id is ``pid``.
         when: ``before`` or ``after`` the work of the task.
         times: how many tasks stumble.
+        is_grouped: the task takes the key and the rows of a group.
     """
     directory = str(mark)
 
@@ -37,12 +46,23 @@ def stumbling(
             import time
             from pathlib import Path
 
-            number = len(os.listdir(f"{directory}/stumbles"))
-            if number >= times:
+            # Of tasks that come by at once, each number is for one of them.
+            for number in range(times):
+                try:
+                    Path(directory, "stumbles", str(number)).touch(exist_ok=False)
+                    break
+                except FileExistsError:
+                    continue
+            else:
                 return
-            Path(directory, "stumbles", f"{number}-{os.getpid()}").touch()
             if how == "raise":
                 raise RuntimeError("stumbled")
+            if how == "store":
+                from omnigraph.errors import StorageCondition, StorageError
+
+                raise StorageError(
+                    "The store is busy.", condition=StorageCondition.TRANSIENT, uri="s3://b/g", help="Try again later."
+                )
             if how == "sleep":
                 time.sleep(60)
             elif how == "kill":
@@ -65,16 +85,29 @@ def stumbling(
             if context is not None:
                 Path(directory, "done", f"{context.partitionId()}.{context.attemptNumber()}").touch()
 
-        def faulty(batches: Any) -> Any:
-            batches = list(batches)
+        def stumbling_over(batches: Any) -> Any:
+            # Within the task, as if it were its own work.
             if batches and when == "before":
                 stumble()
-            answers = list(task(iter(batches)))
+            yield from batches
+
+        def faulty(batches: Any) -> Any:
+            batches = list(batches)
+            answers = list(task(stumbling_over(batches)))
             note_done()
             if batches and when == "after":
                 stumble()
             yield from answers
 
-        return faulty
+        def faulty_group(key: Any, rows: Any) -> Any:
+            if when == "before":
+                stumble()
+            answer = task(key, rows)
+            note_done()
+            if when == "after":
+                stumble()
+            return answer
+
+        return faulty_group if is_grouped else faulty
 
     return made

@@ -8,8 +8,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from pyspark import TaskContext, cloudpickle
 
@@ -139,8 +137,9 @@ def test_parquet_directories_are_read_by_spark_and_load_to_the_same_graph(
     largest = spark.read.parquet(str(target / "nodes" / "Everything")).where("u64 is not null").collect()
     assert [row["u64"] for row in largest] == [2**64 - 1]
 
+    # Not by pyarrow, which has come to read vectors that are null with 26 only.
     tables = {
-        f"{kind}:{folder.name}": pa.concat_tables(pq.read_table(each) for each in sorted(folder.glob("*.parquet")))
+        f"{kind}:{folder.name}": spark.read.parquet(str(folder)).toArrow()
         for kind in ("node", "edge")
         for folder in (target / f"{kind}s").iterdir()
     }
@@ -178,9 +177,11 @@ def test_a_task_that_keeps_failing_is_told_and_leaves_the_earlier_export_as_it_w
     earlier = omnigraph_spark.export(spark, place, tmp_path / "out", types=["Nobody"])
     # A directory that cannot be made: a file is in its way.
     (tmp_path / "out" / ATTEMPTS).write_text("in the way")
-    with pytest.raises(StorageError, match="A task of the export failed: StorageError: Could not write") as caught:
+    with pytest.raises(StorageError, match="A task of the export failed: Could not write") as caught:
         omnigraph_spark.export(spark, place, tmp_path / "out", types=["Person"], overwrite=True)
     assert "overwrite=True" in str(caught.value.help)
+    assert ATTEMPTS in str(caught.value.uri)
+    assert caught.value.__cause__ is None
     assert files_below(tmp_path / "out") == {*earlier.files, "_export.json", ATTEMPTS}
 
 

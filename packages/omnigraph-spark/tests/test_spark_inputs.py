@@ -6,6 +6,8 @@ import gzip
 from pathlib import Path
 from typing import Any, cast
 
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -101,6 +103,13 @@ def test_what_cannot_be_loaded_is_told_with_the_next_move(
         sort(given)
     assert words in caught.value.message
     assert caught.value.help
+
+
+def test_a_data_frame_of_another_library_is_told_apart_from_one_of_spark():
+    for made, kind in ((pd.DataFrame({"name": []}), "pandas.DataFrame"), (pa.table({"name": []}), "pyarrow.Table")):
+        with pytest.raises(InvalidInputError, match=f"for Person is of type {kind}") as caught:
+            sort({"Person": made})
+        assert "spark.createDataFrame" in str(caught.value.help)
 
 
 # ── ranges ───────────────────────────────────────────────────────────────────────────────────────────────────────────

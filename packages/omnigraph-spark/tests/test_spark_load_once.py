@@ -24,15 +24,16 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from spark_cluster import run_cluster
-from spark_load_world import MANY, SCHEMA, cut_every, frames, sound_records, write_jsonl
+from spark_load_world import MANY, SCHEMA, cut_every, frames, judge_by, merge_by_tasks, sound_records, write_jsonl
 from task_faults import stumbling
 
 import omnigraph as og
 import omnigraph_spark
 from omnigraph import BulkAttempt, failpoints
+from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.testing.faults import FAILPOINTS_VARIABLE
 from omnigraph.write.bulk import publishing
-from omnigraph_spark import judge, loading
+from omnigraph_spark import judge, loading, merging
 from omnigraph_spark.tasks import write_rows
 
 IS_FULL = os.environ.get("OMNIGRAPH_SPARK_FAULTS") == "full"
@@ -97,6 +98,8 @@ class Scene:
 @pytest.fixture
 def scene(tmp_path: Path, mode: str, monkeypatch: pytest.MonkeyPatch) -> Scene:
     cut_every(600, monkeypatch.setattr)
+    if mode == "merge":
+        merge_by_tasks(monkeypatch.setattr)
     return Scene(tmp_path, mode)
 
 
@@ -137,6 +140,23 @@ def test_a_task_that_judges_is_done_again(spark: SparkSession, scene: Scene, mon
     scene.check(spark)
 
 
+MERGES = list(itertools.product(("settle", "mark"), ("before", "after"), ("raise", "kill")))
+if not IS_FULL:
+    MERGES = [("settle", "after", "raise"), ("mark", "after", "kill")]
+
+
+@pytest.mark.parametrize(("task", "when", "how"), MERGES)
+@pytest.mark.parametrize("mode", ["merge"])
+def test_a_task_that_merges_is_done_again_and_its_rows_are_there_once(
+    spark: SparkSession, scene: Scene, task: str, when: str, how: str, monkeypatch: pytest.MonkeyPatch
+):
+    faulty = stumbling(getattr(merging, task), scene.mark, how=how, when=when, is_grouped=True)
+    monkeypatch.setattr(merging, task, faulty)
+    assert scene.send(spark).total == len(scene.records)
+    assert scene.stumbles == 1
+    scene.check(spark)
+
+
 @pytest.mark.parametrize("mode", MODES if IS_FULL else ["overwrite"])
 def test_a_load_whose_task_fails_every_time_leaves_the_graph_as_it_was_and_can_be_sent_again(
     spark: SparkSession, scene: Scene, monkeypatch: pytest.MonkeyPatch
@@ -152,6 +172,38 @@ def test_a_load_whose_task_fails_every_time_leaves_the_graph_as_it_was_and_can_b
     assert list(Path(scene.graph.uri, "__loads").glob("*")) == []
     scene.send(spark)
     scene.check(spark)
+
+
+MAKERS = {
+    "texts": (loading, "write_ranges", "one task"),
+    "frames": (loading, "write_rows", "one task"),
+    "one task judges": (judge, "answer", "one task"),
+    "tasks with keys judge": (judge, "compare_keys", "keys in tasks"),
+    "shuffles judge": (judge, "read_pieces", "shuffle"),
+}
+"""Where the tasks of a load are made, and the way of judging in which they are."""
+if not IS_FULL:
+    MAKERS = {name: MAKERS[name] for name in ("texts", "shuffles judge")}
+
+
+@pytest.mark.parametrize("mode", ["append"])
+@pytest.mark.parametrize("maker", MAKERS)
+def test_an_error_of_the_store_that_outlasts_every_attempt_is_told_as_what_it_is(
+    spark: SparkSession, scene: Scene, maker: str, monkeypatch: pytest.MonkeyPatch
+):
+    module, name, way = MAKERS[maker]
+    monkeypatch.setattr(publishing, "LIMITS", MANY)
+    judge_by(way, monkeypatch.setattr)
+    monkeypatch.setattr(module, name, stumbling(getattr(module, name), scene.mark, how="store", times=99))
+    with pytest.raises(StorageError) as caught:
+        scene.send(spark, frames(spark, scene.graph, scene.records) if maker == "frames" else None)
+    told = caught.value
+    assert (told.message, told.help, told.uri) == ("The store is busy.", "Try again later.", "s3://b/g")
+    assert told.condition is StorageCondition.TRANSIENT
+    assert told.__cause__ is None
+    # As often as Spark was told to, and not given up at once.
+    assert scene.stumbles >= 3
+    assert list(scene.graph.export()) == scene.before
 
 
 def test_of_a_task_that_was_done_twice_one_answer_is_published(tmp_path: Path):
@@ -199,6 +251,8 @@ def own_driver(
     words: Sequence[str | Path] = [sys.executable, Path(__file__).with_name("own_driver.py"), json.dumps(job), told]
     ended = subprocess.run(words, env=environment, capture_output=True, text=True, timeout=280)
     assert ended.returncode in (0, KILLED), ended.stderr
+    # A session of ours says nothing of itself.
+    assert "log level" not in ended.stderr
     return ended.returncode, json.loads(told.read_text()) if told.exists() else None
 
 
@@ -210,10 +264,9 @@ POINTS = {
 }
 """Where a driver dies: the failpoint, and whether the graph has the load without its being sent again."""
 
-DEATHS = [(mode, point) for mode in MODES for point in POINTS] if IS_FULL else [("append", "publish.before_commit")]
 
-
-@pytest.mark.parametrize(("mode", "point"), DEATHS)
+@pytest.mark.skipif(not IS_FULL, reason="a driver of its own takes long to start: tox run -e spark-faults")
+@pytest.mark.parametrize(("mode", "point"), list(itertools.product(MODES, POINTS)))
 def test_a_load_whose_driver_was_killed_is_sent_again_and_happens_once(spark: SparkSession, scene: Scene, point: str):
     failpoint, is_made = POINTS[point]
     fault = {"how": "kill driver", "when": "after"} if failpoint is None else None

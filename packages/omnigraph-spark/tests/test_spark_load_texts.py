@@ -114,6 +114,39 @@ def test_every_mistake_is_told_with_file_and_line_however_the_text_is_cut(
     assert len(graph.commits.list()) == 2
 
 
+def test_of_very_many_mistakes_the_first_of_each_reason_are_told_as_by_one_process(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    cut_every(1024, monkeypatch.setattr)
+    graph = make_graph(tmp_path / "g.omni")
+    many: list[str | Record] = [person(f"p{number}", age=151, mail="m@x") for number in range(130)]
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines([*many, person("q", mood="wistful"), edge("Knows", "q", "nobody", id="k")])))
+    expected = refused(graph, path)
+    with pytest.raises(ConstraintError) as caught:
+        omnigraph_spark.load(spark, graph, path, "append")
+    assert caught.value.message == expected.message
+    assert caught.value.details == expected.details
+    told = [(each["reason"], each["line"]) for each in caught.value.details["problems"]]
+    assert [line for reason, line in told if reason == "range"] == list(range(1, 101))
+    assert [each for each in told if each[0] in ("enum", "endpoint")] == [("enum", 131), ("endpoint", 132)]
+    assert "dst 'nobody' not found in Person" in caught.value.message
+
+
+def test_mistakes_of_a_frame_are_told_the_same_in_any_number_of_partitions(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    rows = [(f"P{number}", 151) for number in range(130)]
+    frame = spark.createDataFrame(rows, "handle string, age int")
+    told = []
+    for partitioned in (frame, frame.coalesce(1)):
+        with pytest.raises(ConstraintError) as caught:
+            omnigraph_spark.load(spark, graph, {"Person": partitioned}, "append")
+        told.append((caught.value.message, caught.value.details))
+    assert told[0] == told[1]
+    ids = [each["id"] for each in told[0][1]["problems"] if each["reason"] == "check"]
+    assert sorted(ids) == sorted(f"P{number}" for number in range(100))
+
+
 @pytest.mark.parametrize("mode", ["merge", "overwrite"])
 def test_the_other_modes_break_rules_in_the_same_words(spark: SparkSession, tmp_path: Path, mode: str):
     graph = make_graph(tmp_path / "g.omni")

@@ -225,9 +225,12 @@ from omnigraph_spark.java import use_java
 use_java(only_bundled=True)
 from pyspark.sql import SparkSession
 import omnigraph_spark
+from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.write.bulk import publishing
 from omnigraph_spark import loading
+from omnigraph_spark.task_errors import telling
 from omnigraph_spark.judge import JudgeLimits, SparkJudge
+from omnigraph_spark.merging import SparkMerger
 from dataclasses import replace
 from functools import partial
 
@@ -237,9 +240,26 @@ publishing.LIMITS = replace(publishing.LIMITS, memory_rows=0, lookup_keys=0)
 loading.SparkJudge = partial(SparkJudge, limits=JudgeLimits(rows_in_task=0, keys_in_task=0))
 done = omnigraph_spark.load(spark, uri, path, "append")
 frame = spark.createDataFrame(pa.table({"handle": ["c1"]}))
-omnigraph_spark.load(spark, uri, {"Person": frame}, "append")
+edges = spark.createDataFrame(pa.table({"src": ["c1"], "dst": ["old"]}))
+# Two frames, so that jobs run side by side in threads of the client.
+both = omnigraph_spark.load(spark, uri, {"Person": frame, "Knows": edges}, "append")
 read = omnigraph_spark.read(spark, uri, "Person", columns=["handle"])
-print(json.dumps([type(spark).__module__, done.total, sorted(row.handle for row in read.collect())]))
+found = sorted(row.handle for row in read.collect())
+# By tasks: a row that replaces another, and a new one.
+loading.SparkMerger = partial(SparkMerger, limits=JudgeLimits(rows_in_task=0, keys_in_task=0))
+again = spark.createDataFrame(pa.table({"handle": ["c1", "c2"]}))
+omnigraph_spark.load(spark, uri, {"Person": again}, "merge")
+
+def busy(batches):
+    raise StorageError("The store is busy. " + "x" * 5_000, condition=StorageCondition.TRANSIENT, help="Wait.")
+    yield
+
+loading.write_ranges = lambda ticket: telling(busy)
+try:
+    omnigraph_spark.load(spark, uri, path, "merge")
+except StorageError as error:
+    told = [error.message[:18], len(error.message), error.condition, error.help]
+print(json.dumps([type(spark).__module__, done.total + both.total, found, told]))
 spark.stop()
 """
 
@@ -253,8 +273,9 @@ def test_a_load_over_spark_connect_is_as_any_other(graph: og.Graph, tmp_path: Pa
     environment = {**os.environ, "PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     ended = subprocess.run(words, capture_output=True, text=True, timeout=280, env=environment)
     assert ended.returncode == 0, ended.stderr
-    module, total, found = json.loads(ended.stdout.splitlines()[-1])
+    module, total, found, told = json.loads(ended.stdout.splitlines()[-1])
     assert module.startswith("pyspark.sql.connect")
-    assert (total, found) == (3, ["a1", "a2", "c1", "old"])
+    assert (total, found) == (3 + 2, ["a1", "a2", "c1", "old"])
+    assert told == ["The store is busy.", 5_019, "transient", "Wait."]
     graph.refresh()
-    assert handles(graph) == found
+    assert handles(graph) == sorted([*found, "c2"])

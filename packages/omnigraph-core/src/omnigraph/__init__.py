@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.write.records import TypedText
     from omnigraph.write.recovery.discarding import DiscardedSidecar
     from omnigraph.write.recovery.listing import PendingWrite
+    from omnigraph.write.row_merging import BulkMerger, MergedRows, MergeWork, RowsToMerge
     from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ __all__ = [
     "Branch",
     "BulkAttempt",
     "BulkJudge",
+    "BulkMerger",
     "BulkReceipt",
     "BulkTicket",
     "Change",
@@ -64,12 +66,15 @@ __all__ = [
     "LoadResult",
     "MaintenanceStats",
     "MergeResult",
+    "MergeWork",
+    "MergedRows",
     "MutationResult",
     "PendingWrite",
     "QueryBudget",
     "Recovery",
     "Result",
     "RowSet",
+    "RowsToMerge",
     "Snapshot",
     "Tag",
     "TypeScan",
@@ -86,6 +91,7 @@ _HOME = {
     "Branch": ("omnigraph.history.branches", "Branch"),
     "BulkAttempt": ("omnigraph.write.bulk", "BulkAttempt"),
     "BulkJudge": ("omnigraph.write.validation.row_sets", "BulkJudge"),
+    "BulkMerger": ("omnigraph.write.row_merging", "BulkMerger"),
     "BulkReceipt": ("omnigraph.write.bulk", "BulkReceipt"),
     "BulkTicket": ("omnigraph.write.bulk", "BulkTicket"),
     "Change": ("omnigraph.engine.diff", "Change"),
@@ -108,12 +114,15 @@ _HOME = {
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
     "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),
     "MergeResult": ("omnigraph.write.merge.result", "MergeResult"),
+    "MergeWork": ("omnigraph.write.row_merging", "MergeWork"),
+    "MergedRows": ("omnigraph.write.row_merging", "MergedRows"),
     "MutationResult": ("omnigraph.write.mutate", "MutationResult"),
     "PendingWrite": ("omnigraph.write.recovery.listing", "PendingWrite"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Recovery": ("omnigraph.history.recoveries", "Recovery"),
     "Result": ("omnigraph.engine.result", "Result"),
     "RowSet": ("omnigraph.write.validation.row_sets", "RowSet"),
+    "RowsToMerge": ("omnigraph.write.row_merging", "RowsToMerge"),
     "Snapshot": ("omnigraph.history.snapshot", "Snapshot"),
     "Tag": ("omnigraph.history.tags", "Tag"),
     "TypeScan": ("omnigraph.engine.type_scan", "TypeScan"),

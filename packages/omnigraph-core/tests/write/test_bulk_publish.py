@@ -9,7 +9,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from test_bulk_attempts import named, verdict
 from test_bulk_judges import Elsewhere
 
@@ -151,3 +154,33 @@ def test_the_deadline_still_ends_a_load_that_others_overtake_again_and_again(imp
     with armed({failpoints.LOAD_STAGED: Call(rival)}), pytest.raises(ContentionError):
         impatient.bulk_publish(made, judge=Elsewhere(impatient._repository.tables))
     assert 2 <= len(rival.commits) < 50
+
+
+@settings(max_examples=15)
+@given(st.lists(st.booleans(), min_size=6, max_size=6), st.integers(1, 5))
+def test_edges_with_and_without_ids_are_merged_together_as_by_a_load(have_ids: list[bool], first_count: int):
+    people = [{"type": "Person", "data": {"handle": name}} for name in "abcdefz"]
+    there = [{"edge": "Knows", "from": name, "to": "z", "data": {"id": f"k-{name}", "since": 0}} for name in "abc"]
+    ids = [f"k-{name}" if has else None for name, has in zip("abcdef", have_ids, strict=True)]
+    rows = pa.table({
+        "id": pa.array(ids, pa.string()),
+        "src": list("abcdef"),
+        "dst": ["z"] * 6,
+        "since": pa.array(range(1, 7), pa.int32()),
+    })  # fmt: skip
+    graphs = [og.init(f"memory://{uuid.uuid4().hex}/g", schema=SCHEMA) for _ in range(2)]
+    for graph in graphs:
+        graph.load(people + there, "append")
+    ours, theirs = graphs
+    ticket = ours.bulk(["Knows"])
+    files = [rows.slice(0, first_count), rows.slice(first_count)]
+    ours.bulk_publish([ticket.write("Knows", each).to_json() for each in files], "merge")
+    theirs.load({"Knows": rows}, "merge")
+    found = [graph.table("Knows").to_arrow().sort_by("src") for graph in graphs]
+    assert found[0].drop_columns("id").equals(found[1].drop_columns("id"))
+    named = [[each if len(each) < 5 else "minted" for each in table["id"].to_pylist()] for table in found]
+    assert named[0] == named[1]
+    # Known by their ends, whether they said so or not.
+    assert named[0][:3] == ["k-a", "k-b", "k-c"]
+    for graph in graphs:
+        graph.close()

@@ -9,11 +9,12 @@ taken into the export.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from omnigraph_spark.export_target import ATTEMPTS, ExportTarget
+from omnigraph_spark.task_errors import telling
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,6 +84,9 @@ class ExportWork:
 
     def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """For ``mapInArrow`` over the numbers of tasks: does them, and tells what was written."""
+        return telling(self._run)(batches)
+
+    def _run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow as pa
 
         for batch in batches:

@@ -23,6 +23,7 @@ from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
 from omnigraph.storage import StorageUri, parse_uri
 from omnigraph_spark.export_target import ATTEMPTS, FOLDERS, MANIFEST, ExportTarget, OpenTarget
 from omnigraph_spark.export_tasks import WRITTEN, ExportWork, Written, divide
+from omnigraph_spark.task_errors import error_of_task
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
@@ -194,12 +195,16 @@ def _run(
 
         if not isinstance(error, PySparkException):
             raise
+        found = error_of_task(error)
+        if found is not None and not isinstance(found, StorageError):
+            raise found from None
+        again = "The target is not whole. See to the cause, and export again with overwrite=True."
         raise StorageError(
-            f"A task of the export failed: {_told(error)}",
-            condition=StorageCondition.UNKNOWN,
-            uri=str(work.target.uri),
-            help="The target is not whole. See to the cause, and export again with overwrite=True.",
-        ) from error
+            f"A task of the export failed: {_told(error) if found is None else found.message}",
+            condition=StorageCondition.UNKNOWN if found is None else found.condition,
+            uri=str(work.target.uri) if found is None else found.uri,
+            help=again if found is None or not found.help else f"{found.help} {again}",
+        ) from (error if found is None else None)
     return sorted((Written(**row.asDict()) for row in rows), key=lambda each: each.task)
 
 

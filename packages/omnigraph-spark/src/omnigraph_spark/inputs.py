@@ -78,7 +78,13 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
         return Inputs(frames=(TypedInput(type_name=name, frame=given),))
     several = [given] if _is_path(given) else given
     if not isinstance(several, Sequence) or not several or not all(_is_path(each) for each in several):
-        raise InvalidInputError(f"What is given for {name} is of type {type(given).__name__}.", help=_FORMS)
+        kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__qualname__}".removeprefix("builtins.")
+        # Of pandas, polars and Arrow, which have DataFrames and tables too.
+        is_table = hasattr(given, "columns")
+        raise InvalidInputError(
+            f"What is given for {name} is of type {kind}.",
+            help="Make a DataFrame of Spark of it: spark.createDataFrame(...)." if is_table else _FORMS,
+        )
     paths = [os.fspath(each) for each in several]
     forms = {form_behind(each): each for each in paths}
     if len(forms) > 1:

@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkJudge, Found
+from omnigraph_spark.task_errors import telling
 from omnigraph_spark.tasks import FAILURE, Batches, Task, attempted, gather, raise_failure, read_pieces, spread
 
 if TYPE_CHECKING:
@@ -138,6 +139,7 @@ class SparkJudge(BulkJudge):
 def answer(ticket: BulkTicket, question: Callable[[BulkJudge], Found]) -> Task:
     """A task that answers a question by itself."""
 
+    @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for _ in batches:
             found, failure = attempted(lambda: _answered(ticket, question))
@@ -163,6 +165,7 @@ def _answered(ticket: BulkTicket, question: Callable[[BulkJudge], Found]) -> tup
 def compare_keys(ticket: BulkTicket, rows: RowSet, known: Sequence[RowSet], are_known: bool) -> Task:
     """A task that reads pieces of rows (row, key) and lets those through whose key is known, or is not."""
 
+    @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         pieces = [number for batch in batches for number in batch["piece"].to_pylist()]
         if not pieces:

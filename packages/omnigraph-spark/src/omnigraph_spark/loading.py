@@ -12,14 +12,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import omnigraph
 from omnigraph import BulkAttempt, LoadProgress
 from omnigraph.errors import AlreadyExistsError, InvalidInputError
-from omnigraph_spark.inputs import Inputs, sort_inputs
+from omnigraph_spark.inputs import Inputs, TypedInput, sort_inputs
 from omnigraph_spark.judge import SparkJudge
+from omnigraph_spark.merging import SparkMerger
 from omnigraph_spark.schema import arrow_schema_for
+from omnigraph_spark.side_by_side import run_side_by_side
+from omnigraph_spark.task_errors import plain_errors
 from omnigraph_spark.tasks import (
     ANSWER,
     FAILURE,
@@ -83,6 +87,7 @@ def load(
         ConstraintError: rows that break a rule of the schema, told the same way.
         HeadMovedError: the graph moved on while an overwrite was under way, or the schema changed.
         NotFoundError: there is no such branch or type.
+        StorageError: something could not be read or written, however often Spark tried; nothing is visible.
     """
     # Before anything is read: jobs may take hours.
     for name, word, words in (("mode", mode, MODES), ("on_error", on_error, ON_ERROR)):
@@ -95,7 +100,7 @@ def load(
         created = base is not None and _ensure_branch(opened, branch, base)
         ticket = opened.bulk(inputs.types, branch=branch, load_id=load_id)
         # What an earlier load of this name made is there; nothing will be written.
-        with nullcontext() if ticket.landed else opened.bulk_lease(ticket):
+        with plain_errors(), nullcontext() if ticket.landed else opened.bulk_lease(ticket):
             written = Written() if ticket.landed else _write(spark, ticket, inputs, progress)
             if on_error == "stop":
                 BulkAttempt.together(written.attempts).raise_problems()
@@ -106,6 +111,7 @@ def load(
                 actor=actor,
                 load_id=ticket.load_id,
                 judge=SparkJudge(spark, ticket),
+                merger=SparkMerger(spark, ticket),
                 locate=written.locate(ticket),
                 progress=progress,
             )
@@ -173,14 +179,8 @@ class _Lines:
 
 def _write(spark: SparkSession, ticket: BulkTicket, inputs: Inputs, progress: Progress | None) -> Written:
     attempts: list[BulkAttempt] = []
-    for each in inputs.frames:
-        # Columns that are wrong are told once, and no task sees them. A frame without rows names its type too: to
-        # overwrite with one empties the type.
-        named = ticket.attempt({each.type_name: arrow_schema_for(each.frame.schema).empty_table()})
-        own: list[BulkAttempt] = []
-        if named.is_readable:
-            own = _answers(each.frame.mapInArrow(write_rows(ticket, each.type_name), ANSWER))
-        attempts += own or [named]
+    for own in run_side_by_side(spark, [partial(_write_frame, ticket, each) for each in inputs.frames]):
+        attempts += own
         _report(progress, attempts)
     if not inputs.ranges:
         return Written(attempts=tuple(attempts))
@@ -195,6 +195,15 @@ def _write(spark: SparkSession, ticket: BulkTicket, inputs: Inputs, progress: Pr
         before += attempt.lines or 0
     _report(progress, attempts)
     return Written(attempts=tuple(attempts), ranges=tuple(places))
+
+
+def _write_frame(ticket: BulkTicket, given: TypedInput) -> list[BulkAttempt]:
+    # Columns that are wrong are told once, and no task sees them. A frame without rows names its type too: to
+    # overwrite with one empties the type.
+    named = ticket.attempt({given.type_name: arrow_schema_for(given.frame.schema).empty_table()})
+    if not named.is_readable:
+        return [named]
+    return _answers(given.frame.mapInArrow(write_rows(ticket, given.type_name), ANSWER)) or [named]
 
 
 def _settle_quotes(spark: SparkSession, ranges: Sequence[TextRange]) -> list[TextRange]:

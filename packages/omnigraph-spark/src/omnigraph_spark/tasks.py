@@ -3,7 +3,7 @@
 Each is made on the driver from plain data and travels pickled; secrets are inside what is pickled and never in rows,
 which Spark may show. A task returns what it did as one row of JSON: Spark keeps exactly one answer per partition, so
 that files of attempts that failed, or came second, are in no answer and in no commit. An exception is an order to try
-again; what would end the same way is handed back as data.
+again, and comes to the driver when Spark gives up; what would end the same way is handed back as data.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
+from omnigraph_spark.task_errors import telling
 from omnigraph_spark.text_ranges import TextRange, count_quotes, open_range
 
 if TYPE_CHECKING:
@@ -45,13 +46,15 @@ RANGES: Final = (
 
 _PASSING: Final = (StorageCondition.TRANSIENT, StorageCondition.UNKNOWN)
 
-GATHERED_ROWS: Final = 65_536
-"""Spark hands over ten thousand rows at a time; checking has a price per batch."""
+GATHERED_ROWS: Final = 60_000
+"""Spark hands over ten thousand rows at a time; checking has a price per batch. Core takes six of these at once, and
+would cut a rest off seven and check that by itself."""
 
 
 def write_rows(ticket: BulkTicket, type_name: str) -> Task:
     """A task that writes the rows of one type of its partition."""
 
+    @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
 
@@ -71,14 +74,16 @@ def written_rows(ticket: BulkTicket, type_name: str, batches: Batches) -> BulkAt
         return None
     reader = pa.RecordBatchReader.from_batches(first.schema, gather(chain([first], rows)))
     attempt = ticket.attempt({type_name: reader})
-    # Ordinals within a partition say nothing to anybody; ids do.
-    unplaced = tuple(replace(each, line=None, source=_named(type_name, each.id)) for each in attempt.problems)
+    # Ordinals within a partition say nothing to anybody but the order of its rows; ids do.
+    ordered = sorted(attempt.problems, key=lambda each: each.line or 0)
+    unplaced = tuple(replace(each, line=None, source=_named(type_name, each.id)) for each in ordered)
     return replace(attempt, problems=unplaced)
 
 
 def write_ranges(ticket: BulkTicket) -> Task:
     """A task that writes the rows of ranges of text; each is a row of ``RANGES``."""
 
+    @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for number, piece in _ranges(batches):
             yield _answer(number, *attempted(partial(written_range, ticket, piece)))
@@ -96,6 +101,7 @@ def written_range(ticket: BulkTicket, piece: TextRange) -> BulkAttempt:
     return attempt
 
 
+@telling
 def count_quotes_of(batches: Batches) -> Iterator[pa.RecordBatch]:
     """A task that counts the quotes in ranges of text."""
     for number, piece in _ranges(batches):
@@ -121,6 +127,7 @@ def _ranges(batches: Batches) -> Iterator[tuple[int, TextRange]]:
 def read_pieces(ticket: BulkTicket, rows: RowSet) -> Task:
     """A task that reads pieces of a set of rows; each is named by its number."""
 
+    @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             yield from gather(ticket.read(rows, batch["piece"].to_pylist()))

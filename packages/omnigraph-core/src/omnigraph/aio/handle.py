@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.write.mutate import MutationResult, OnConflict
     from omnigraph.write.records import LoadInput
     from omnigraph.write.recovery.listing import PendingWrite
+    from omnigraph.write.row_merging import BulkMerger
     from omnigraph.write.validation.row_sets import BulkJudge
 
 T = TypeVar("T")
@@ -179,10 +180,11 @@ class AsyncGraph:
         actor: str | None = None,
         load_id: str | None = None,
         judge: BulkJudge | None = None,
+        merger: BulkMerger | None = None,
         locate: Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
-        """As ``Graph.bulk_publish``; ``judge``, ``locate`` and ``progress`` are called in another thread."""
+        """As ``Graph.bulk_publish``; what it calls back is called in another thread."""
         return await self._ask(
             lambda g: g.bulk_publish(
                 receipts,
@@ -191,6 +193,7 @@ class AsyncGraph:
                 actor=actor,
                 load_id=load_id,
                 judge=judge,
+                merger=merger,
                 locate=locate,
                 progress=progress,
             )

@@ -32,6 +32,7 @@ from omnigraph.write.opening import open_repository
 from omnigraph.write.records import LoadInput
 from omnigraph.write.recovery.listing import Recoveries
 from omnigraph.write.recovery.sweep import heal
+from omnigraph.write.row_merging import BulkMerger
 from omnigraph.write.tags import Tags
 from omnigraph.write.tail import TailMaintenance
 from omnigraph.write.validation.row_sets import BulkJudge
@@ -136,7 +137,7 @@ class Graph(ReadVerbs, Comparing):
             progress: is called as the load goes on.
 
         Raises:
-            InvalidInputError: records that are no rows of the schema, with file and line, up to 100 of them.
+            InvalidInputError: records that are no rows of the schema, with file and line, up to 100 of each reason.
             ConstraintError: rows that break a rule of the schema, told the same way.
             EmbeddingError: the embedder failed to make a vector that records leave out.
             HeadMovedError: the graph moved on while an overwrite was under way.
@@ -227,6 +228,7 @@ class Graph(ReadVerbs, Comparing):
         actor: str | None = None,
         load_id: str | None = None,
         judge: BulkJudge | None = None,
+        merger: BulkMerger | None = None,
         locate: Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
     ) -> LoadResult:
@@ -239,6 +241,7 @@ class Graph(ReadVerbs, Comparing):
             actor: who loads, where it is not who opened the graph.
             load_id: that of the ticket; needed when there are no receipts.
             judge: answers questions about more rows than this process should read; by default it reads them.
+            merger: finds and marks what more rows replace than this process should match; by default it does.
             locate: from a receipt and the ordinal of a row in it to the source and line of that row, for messages.
             progress: is called as it goes on.
 
@@ -256,7 +259,7 @@ class Graph(ReadVerbs, Comparing):
                 progress=progress,
                 deadline_seconds=self._reader.settings.write_deadline,
             )
-            given = BulkPublish(attempts=receipts, judge=judge, locate=locate)
+            given = BulkPublish(attempts=receipts, judge=judge, locate=locate, merger=merger)
             return publish_receipts(self._repository, given, request)
 
     def stats(self, branch: str = "main") -> GraphStats:

@@ -137,3 +137,18 @@ class FoldedRows:
     branch: str | None
     parts: tuple[TablePart, ...]
     fragments: tuple[dict[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkedPart:
+    """A part of a version with more rows marked as deleted, which no version has yet. Plain data: it is JSON.
+
+    Attributes:
+        pin: the version that it was made from.
+        number: of the part.
+        fragment: what Lance needs to take the part up with its marks, as JSON values; None when no row is left.
+    """
+
+    pin: TablePin
+    number: int
+    fragment: dict[str, Any] | None

@@ -9,8 +9,7 @@ what Lance itself only does inline, compaction, is staged here too.
 
 Rows go in and come out as Arrow with the *logical* schema of ``arrow_schema``: a Blob is ``large_binary``, whatever the
 file format makes of it. Durability is in the hands of the caller, who knows the order: ``sync_staged`` before a commit,
-``sync_committed`` after it. Storage backends stay outside: they subclass ``omnigraph.storage.StorageAdapter``, which is
-open to all.
+``sync_committed`` after it. Storage backends stay outside: they subclass ``omnigraph.storage.StorageAdapter``.
 """
 
 from __future__ import annotations
@@ -25,12 +24,14 @@ from omnigraph.tables.facts import (
     FoldedRows,
     IndexCoverage,
     IndexSpec,
+    MarkedPart,
     NewestVersion,
     TablePart,
     TablePin,
     TableState,
     WrittenRows,
 )
+from omnigraph.tables.merge_steps import MergeSteps
 from omnigraph.tables.opaque import FoundVersion, SnapshotHandle, StagedHandle
 
 if TYPE_CHECKING:
@@ -45,6 +46,7 @@ __all__ = [
     "FoundVersion",
     "IndexCoverage",
     "IndexSpec",
+    "MarkedPart",
     "NewestVersion",
     "SnapshotHandle",
     "StagedHandle",
@@ -56,7 +58,7 @@ __all__ = [
 ]
 
 
-class TableStorage(Sealed, ABC):
+class TableStorage(MergeSteps, Sealed, ABC):
     """Reads and staged writes of the tables of one graph. Safe to share between threads."""
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,10 +152,7 @@ class TableStorage(Sealed, ABC):
 
     @abstractmethod
     def newest(self, pin: TablePin) -> NewestVersion:
-        """The newest version on the line of a pin, which may be one that nobody published; a listing.
-
-        For whoever reports on a graph or puts it right: no write goes by it.
-        """
+        """The newest version on the line of a pin, published or not; a listing. No write goes by it, only reports."""
 
     @abstractmethod
     def table_state(self, handle: SnapshotHandle) -> TableState:
@@ -283,8 +282,7 @@ class TableStorage(Sealed, ABC):
     ) -> StagedHandle:
         """Rows of which the first replace those at these addresses, in this order; the others are new.
 
-        As ``stage_upsert`` for who knows where the rows lie: nothing is searched. Ids are the caller's matter. Rows at
-        ``removed`` go in the same step.
+        As ``stage_upsert`` for who knows where the rows lie. Ids are the caller's matter. Rows at ``removed`` go too.
 
         Raises:
             InternalError: more addresses than rows, one given twice, or one without a row.

@@ -2,8 +2,8 @@
 
 It owns what calls share: one Lance session (metadata and index caches) and the handles that were opened, by pin.
 The work is done by the modules beside it: ``reading``, ``parts``, ``deletions``, ``searching``, ``coverage``,
-``written``, ``staging``, ``merging``, ``replacing``, ``deleting``, ``folding``, ``indexing``, ``committing``,
-``recovering``, ``forking``, ``durability``.
+``written``, ``staging``, ``merging``, ``replacing``, ``continuing``, ``deleting``, ``folding``, ``indexing``,
+``committing``, ``recovering``, ``forking``, ``durability``.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from omnigraph.tables import (
 from omnigraph.tables import parts as table_parts
 from omnigraph.tables import written as written_files
 from omnigraph.tables.arrow_schema import logical_schema
+from omnigraph.tables.continuing import LanceMergeSteps
 from omnigraph.tables.counting import note
 from omnigraph.tables.handles import LanceSnapshot, RecentlyUsed, snapshot_of, staged_of
 from omnigraph.tables.interface import (
@@ -55,7 +56,6 @@ from omnigraph.tables.interface import (
     TablePart,
     TablePin,
     TableState,
-    TableStorage,
     WrittenRows,
 )
 from omnigraph.tables.metering import ReadMeter
@@ -65,7 +65,7 @@ from omnigraph.tables.quarantine import quarantine_unreadable
 from omnigraph.tables.views import View, Views
 
 
-class LanceTables(TableStorage):
+class LanceTables(LanceMergeSteps):
     """Reads and staged writes of the tables below one root. Safe to share between threads."""
 
     def __init__(self, adapter: StorageAdapter, *, handle_cache: int = 256) -> None:

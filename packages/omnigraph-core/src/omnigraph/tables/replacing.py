@@ -63,16 +63,23 @@ def stage_replace(
     fragments = new_fragments(base, rows, session=session)
     if len(replaced) > sum(each.physical_rows for each in fragments):
         raise InternalError(f"{len(replaced)} rows cannot be replaced by fewer.")
+    with translating("write", base.place.uri):
+        changed, gone = mark_deleted(base.dataset, leaving)
+        written = _with_row_ids(fragments, _row_ids(base.dataset, replaced))
+    return staged_update(base, written, changed, gone)
+
+
+def staged_update(
+    base: LanceSnapshot, new: Sequence[FragmentMetadata], changed: Sequence[FragmentMetadata], gone: Sequence[int]
+) -> LanceStaged:
+    """New parts, some of whose rows replace others, parts with marks on those, and the numbers of parts that go."""
     dataset, place = base.dataset, base.place
-    with translating("write", place.uri):
-        changed, gone = mark_deleted(dataset, leaving)
-        written = _with_row_ids(fragments, _row_ids(dataset, replaced))
     operation = LanceOperation.Update(
-        removed_fragment_ids=gone,
-        updated_fragments=changed,
-        new_fragments=written,
+        removed_fragment_ids=list(gone),
+        updated_fragments=list(changed),
+        new_fragments=list(new),
         # Lance lets an index of a column that is not named here cover the new part by what it knows of the old rows.
-        fields_for_preserving_frag_bitmap=_numbers(dataset.lance_schema.fields()),
+        fields_for_preserving_frag_bitmap=_column_numbers(dataset.lance_schema.fields()),
         update_mode="rewrite_rows",
     )
     return LanceStaged(
@@ -81,14 +88,14 @@ def stage_replace(
         place=place,
         base=base.pin,
         transaction=planned(StagedKind.UPSERT, operation, read_version=base.pin.version),
-        files=(*data_files(fragments, place), *deletion_files(changed, place)),
-        blob_directories=blob_directories(fragments, place, logical_schema(dataset.schema)),
+        files=(*data_files(new, place), *deletion_files(changed, place)),
+        blob_directories=blob_directories(new, place, logical_schema(dataset.schema)),
     )
 
 
-def _numbers(fields: Iterable[LanceField]) -> list[int]:
+def _column_numbers(fields: Iterable[LanceField]) -> list[int]:
     """The numbers of columns and of all that is nested in them."""
-    return [number for each in fields for number in (each.id(), *_numbers(each.children()))]
+    return [number for each in fields for number in (each.id(), *_column_numbers(each.children()))]
 
 
 def _row_ids(dataset: LanceDataset, addresses: Addresses) -> list[int]:

@@ -103,7 +103,7 @@ def fragments_of(written: Sequence[WrittenRows], pin: TablePin) -> list[Fragment
 
 def read_files(written: WrittenRows, place: Place, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
     """Rows without Blob columns in the order in which they were written, from the files as they lie."""
-    paths = [f"{place.uri}/data/{file.path}" for each in written.fragments for file in _fragment(each).files]
+    paths = [f"{place.uri}/data/{path}" for each in written.fragments for path in _row_files(_fragment(each))]
     wanted = projected(_file_schema(paths[0], place), columns)
 
     def batches() -> Iterator[pa.RecordBatch]:
@@ -120,7 +120,7 @@ def holds_blobs(written: WrittenRows, place: Place) -> bool:
     Their bytes may lie elsewhere, and Lance's reader of single files miscounts the columns that come after one. Only
     a version of a table gives such rows back.
     """
-    first = next((file.path for each in written.fragments for file in _fragment(each).files), None)
+    first = next((path for each in written.fragments for path in _row_files(_fragment(each))), None)
     if first is None:
         return False
     schema = _file_schema(f"{place.uri}/data/{first}", place)
@@ -135,6 +135,11 @@ def _file_schema(path: str, place: Place) -> pa.Schema:
             known = LanceFileReader(path, storage_options=place.options).metadata().schema
         _schemas.put(path, known)
     return known
+
+
+def _row_files(fragment: FragmentMetadata) -> list[str]:
+    """The names of the files that hold columns of the table; beside them may be one of what Lance knows of the rows."""
+    return [file.path for file in fragment.files if any(number >= 0 for number in file.fields)]
 
 
 def _fragment(facts: dict[str, Any]) -> FragmentMetadata:

@@ -1,7 +1,7 @@
 """``stage_changes``: a judged change set becomes staged table writes, one effect per type.
 
     few rows that replace others     by the addresses of those; nothing of the table is searched
-    many rows that may replace       by Lance's merge
+    many rows that may replace       by Lance's merge, or by a ``BulkMerger`` where they lie in files
     rows that are new                appended; their files are written once, however often a write is prepared
     rows that go                     marked by address; in the same step as those that replace, where that is by address
 
@@ -10,7 +10,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -31,6 +33,7 @@ from omnigraph.write.forks import Forks, on_line
 from omnigraph.write.plan import TableEffect
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.rejudging import Judged, touched_changes
+from omnigraph.write.row_merging import BulkMerger, MergedRows, rows_to_merge
 from omnigraph.write.validation import validate_changes
 from omnigraph.write.validation.edge_ids import keep_last, resolve_edge_ids
 from omnigraph.write.validation.sets import LIMITS, Limits
@@ -52,6 +55,7 @@ class AttemptFiles:
     def __init__(self, repository: Repository) -> None:
         self.forks = Forks(repository)
         self._written: dict[TablePin, tuple[pa.Table, WrittenRows]] = {}
+        self._merged: dict[TablePin, MergedRows] = {}
 
     def rows(self, repository: Repository, pin: TablePin, target: TypeTable, rows: pa.Table) -> tuple[WrittenRows, ...]:
         """These rows in files below the table of a pin: written now, or by an earlier attempt."""
@@ -65,10 +69,17 @@ class AttemptFiles:
             self._written[line] = rows, written
         return (written,)
 
+    def merged(self, base: TablePin, merge: Callable[[], MergedRows]) -> MergedRows:
+        """The rows of a type merged into a version: now, or by an earlier attempt that found the same version."""
+        if base not in self._merged:
+            self._merged[base] = merge()
+        return self._merged[base]
+
     def forget(self) -> None:
         """Nothing that was written may be counted on."""
         self.forks.forget()
         self._written.clear()
+        self._merged.clear()
 
 
 def _are_same(before: pa.Table, rows: pa.Table) -> bool:
@@ -98,11 +109,22 @@ class Judging:
         limits: from which size on a check goes another way, and who answers questions about many rows.
         found: rules that are known to be broken, by whoever judged the values of all rows; None when nobody did.
         earlier: that the same rows were found right; None the first time.
+        merger: merges more than ``memory_rows`` of the limits, where they lie in files; None for this process.
     """
 
     limits: Limits = LIMITS
     found: ProblemLog | None = None
     earlier: Judged | None = None
+    merger: BulkMerger | None = None
+
+    def merger_for(self, change: TypeChange) -> BulkMerger | None:
+        """Who merges the rows of a change in the place of this process; None when nobody is to.
+
+        Few rows are looked up here, by an index where there is one, however many others the type has.
+        """
+        may_replace = change.mode is ChangeMode.UPSERT and not change.ids_are_fresh
+        is_elsewhere = may_replace and change.rows.table is None and change.rows.row_count > self.limits.memory_rows
+        return self.merger if is_elsewhere else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,8 +176,13 @@ def prepare_changes(
         for each in incoming:
             refuse_lost_files(each.rows)
     # Every record is judged, and where several have one id, the last of them is written.
-    changes = ChangeSet(changes=tuple(_last_records(each, committed) for each in judged.changes))
-    return stage_changes(repository, changes, committed, files)
+    mergers = {each.target.key: judging.merger_for(each) for each in judged.changes}
+    changes = ChangeSet(
+        changes=tuple(
+            _last_records(each, committed) if mergers[each.target.key] is None else each for each in judged.changes
+        )
+    )
+    return stage_changes(repository, changes, committed, files, mergers=mergers)
 
 
 def _judge(changes: ChangeSet, committed: CommittedRows, judging: Judging) -> None:
@@ -178,9 +205,17 @@ def _judge(changes: ChangeSet, committed: CommittedRows, judging: Judging) -> No
 
 
 def stage_changes(
-    repository: Repository, changes: ChangeSet, committed: CommittedRows, files: AttemptFiles
+    repository: Repository,
+    changes: ChangeSet,
+    committed: CommittedRows,
+    files: AttemptFiles,
+    *,
+    mergers: Mapping[str, BulkMerger | None] = MappingProxyType({}),
 ) -> StagedChanges:
-    """Stage changes that were judged against what is committed. A type of which nothing changes has no effect."""
+    """Stage changes that were judged against what is committed. A type of which nothing changes has no effect.
+
+    ``mergers`` says by table key who merges rows that lie in files in the place of this process.
+    """
     effects: list[TableEffect] = []
     steps: dict[str, KnownStep] = {}
     for change in changes.changes:
@@ -189,7 +224,8 @@ def stage_changes(
         if change.is_empty:
             continue
         base = files.forks.base_of(committed.snapshot.branch, pin)
-        staged, step = _Stage(repository, committed, files, change, repository.tables.open_at(base)).run()
+        handle, merger = repository.tables.open_at(base), mergers.get(target.key)
+        staged, step = _Stage(repository, committed, files, change, handle, merger).run()
         if not staged:
             continue
         effects.append(TableEffect(target=target, pin=pin, base=base, staged=staged))
@@ -208,6 +244,7 @@ class _Stage:
     files: AttemptFiles
     change: TypeChange
     handle: SnapshotHandle
+    merger: BulkMerger | None
 
     def run(self) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
         """What was staged, and what is known of the version that it makes."""
@@ -216,6 +253,8 @@ class _Stage:
             return self._remove()
         if change.mode is ChangeMode.REPLACE:
             return (tables.stage_overwrite(self.handle, self._written(change.rows.table)),), None
+        if self.merger is not None:
+            return self._merge_elsewhere(self.merger), None
         is_upsert = change.mode is ChangeMode.UPSERT and not change.ids_are_fresh
         if not is_upsert or not self.committed.row_count(change.target):
             return self._append(change.rows.table)
@@ -231,6 +270,18 @@ class _Stage:
             return (staged,)
         gone = tables.stage_delete_keys(self.handle, _ids(change.removed, tables))
         return (staged,) if gone is None else (staged, gone)
+
+    def _merge_elsewhere(self, merger: BulkMerger) -> tuple[StagedHandle, ...]:
+        """Rows in files, which others match with those that are there."""
+        tables, base = self.repository.tables, self.handle.pin
+        # A repeated key is a violation and was told.
+        may_repeat = not self.change.target.key_columns
+        merged = self.files.merged(
+            base, lambda: merger.merge(rows_to_merge(self._written(None), base, tables, may_repeat=may_repeat))
+        )
+        if not merged.marked:
+            return (tables.stage_append(self.handle, merged.written),)
+        return (tables.stage_marked(self.handle, merged.written, merged.marked),)
 
     def _remove(self) -> tuple[tuple[StagedHandle, ...], KnownStep | None]:
         table, addresses = self.change.rows.table, self.change.addresses

@@ -82,7 +82,7 @@ def load(
 
     They become one commit of a branch of the graph at URI, with the checks of `omnigraph load`. Records of JSONL say
     their type; a table does not, so its files are named as TYPE=PATH. Only types that occur are touched, whatever the
-    mode. What is wrong is told with its file and line: the first 20 here, up to 100 with --json.
+    mode. What is wrong is told with its file and line: 20 of them here, up to 100 of each reason with --json.
 
     Overwriting a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
 

@@ -14,7 +14,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import InvalidInputError
 from omnigraph.history.log import ManifestLog
@@ -33,6 +36,7 @@ from omnigraph.write.load import (
     result_of,
     schema_moved,
 )
+from omnigraph.write.row_merging import BulkMerger
 from omnigraph.write.stage import AttemptFiles, Incoming, Judging
 from omnigraph.write.validation.edge_ids import merge_tuple
 from omnigraph.write.validation.row_sets import BulkJudge
@@ -50,11 +54,13 @@ class BulkPublish:
         attempts: what the processes handed back, in any form and any order.
         judge: answers questions about many rows; None for this process.
         locate: says where a row came from; None when nobody knows.
+        merger: merges many rows; None for this process.
     """
 
     attempts: Sequence[BulkAttempt | BulkReceipt | str]
     judge: BulkJudge | None = None
     locate: Locate | None = None
+    merger: BulkMerger | None = None
 
 
 def publish_receipts(repository: Repository, given: BulkPublish, request: LoadRequest) -> LoadResult:
@@ -91,7 +97,11 @@ def publish_receipts(repository: Repository, given: BulkPublish, request: LoadRe
             _files(repository, receipts, log),
             start=log,
             staged_at=min((each.staged_at for each in receipts), default=log.version),
-            judging=Judging(limits=replace(LIMITS, judge=given.judge), found=gathered(attempts, are_readable=True)),
+            judging=Judging(
+                limits=replace(LIMITS, judge=given.judge),
+                found=gathered(attempts, are_readable=True),
+                merger=given.merger,
+            ),
         )
     except RepeatedLoadError as again:
         return result_of(request, counts, again.commit)
@@ -134,13 +144,7 @@ def _incoming(
         rows = replace(rows, place_of=_places(receipts, locate))
     waits = request.mode is LoadMode.MERGE and minted > 0 and merge_tuple(target) is not None
     if waits:
-        if minted != row_count:
-            raise InvalidInputError(
-                f"Of the {row_count:,} edges of {target.name}, {minted:,} have no id and the others have one.",
-                help="A bulk merge by @unique needs ids for all edges of a type or for none.",
-                details={"type": target.key},
-            )
-        rows = _without_ids(repository, target, rows)
+        rows = _without_ids(repository, target, rows, np.concatenate([each.is_minted for each in receipts]))
     return Incoming(
         target=target,
         mode=request.mode.change_mode,
@@ -162,11 +166,15 @@ def _places(receipts: Sequence[BulkReceipt], locate: Locate) -> Callable[[int], 
     return place_of
 
 
-def _without_ids(repository: Repository, target: TypeTable, rows: NewRows) -> NewRows:
-    """The same rows with open ids, so that they can take those of the edges that they replace."""
+def _without_ids(repository: Repository, target: TypeTable, rows: NewRows, is_minted: npt.NDArray[np.bool_]) -> NewRows:
+    """The same rows, of which those with a minted id have it open: they take those of the edges that they replace."""
     waiting = WaitingRows(target.schema)
+    first = 0
     for batch in rows.read(repository.tables, target.schema.names):
-        waiting.add([batch.set_column(0, "id", pa.nulls(batch.num_rows, pa.string()))])
+        is_open = pa.array(is_minted[first : first + batch.num_rows])
+        ids = pc.if_else(is_open, pa.scalar(None, pa.string()), batch.column(0))
+        waiting.add([batch.set_column(0, pa.field("id", pa.string()), ids)])
+        first += batch.num_rows
     return replace(rows, table=waiting.map(), written=())
 
 

@@ -25,11 +25,12 @@ from omnigraph.plugins import open_adapter
 from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
-from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt
+from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt, minted_rows
 from omnigraph.write.forks import Forks
 from omnigraph.write.load import find_load
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import LoadInput, TypedRows, TypedText, read_records
+from omnigraph.write.row_merging import MergeWork, RowsToMerge
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.change_rows import read_row_set
 from omnigraph.write.validation.row_sets import BulkJudge, RowSet
@@ -131,6 +132,12 @@ class BulkTicket:
             yield StoredJudge(tables)
 
     @contextmanager
+    def merge_work(self, asked: RowsToMerge) -> Iterator[MergeWork]:
+        """What a merge of many rows needs done in this process; see ``BulkMerger``."""
+        with self._tables() as tables:
+            yield MergeWork(asked, tables)
+
+    @contextmanager
     def _tables(self) -> Iterator[TableStorage]:
         with open_adapter(self.uri, options=dict(self.options), verify=False) as adapter:
             tables = LanceTables(adapter)
@@ -190,6 +197,7 @@ class _RowsOfTypes:
             written=buffer.write_out(),
             row_count=buffer.row_count,
             minted=buffer.minted,
+            minted_rows=minted_rows(buffer.is_minted),
             staged_at=ticket.manifest_version,
         )
 
