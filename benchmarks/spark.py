@@ -4,8 +4,10 @@
               beside it the loader of one process
     shares    how the time of a load splits: tasks that write, judging, publishing
     cut       the same load from 1, 2 and 4 partitions
-    read      both types with all columns, and one column, against Spark's Parquet read of the same
-    memory    of the driver, for a tenth of the rows and for all of them
+    read      the columns that the Parquet has, and one of each type, against Spark's Parquet read of the same columns
+    floors    what Spark takes where we do nothing: tasks of Python that drop the same rows, and a source of Python that
+              gives as many rows of the same types from memory; nothing of ours can be faster than these
+    memory    of the driver, for one million rows and for ten
 
 Rounds of all sides alternate, so that a noisy machine disturbs all alike; the figure is the median of the ratios.
 
@@ -22,15 +24,39 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow.dataset as ds
+import spark_floor
 from pyspark.sql import DataFrame, SparkSession
-from spark_people import SCHEMA, knows, people, stored, watching
+from spark_floor import FloorSource, drop_rows
+from spark_people import COLUMNS, FIRST_COLUMN, SCHEMA, knows, people, stored, watching
 
 import omnigraph as og
 import omnigraph_spark
+from omnigraph_spark.reader import ROWS_PER_PARTITION
+
+MEMORY_ROWS = (1_000_000, 10_000_000)
+"""Of both types together, for which the memory of the driver is compared."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """Seconds for the same columns."""
+
+    graph: float
+    parquet: float
+    floor: float
+
+
+def seconds_of(frames: Iterable[DataFrame]) -> float:
+    """For making frames and computing all that they have."""
+    began = time.perf_counter()
+    for frame in frames:
+        frame.write.format("noop").mode("overwrite").save()
+    return time.perf_counter() - began
 
 
 class Bench:
@@ -81,17 +107,29 @@ class Bench:
             "publishing": ended - publishing,
         }
 
-    def read(self, columns: dict[str, list[str] | None]) -> tuple[float, float]:
-        """Seconds for a graph and for Parquet."""
+    def write_nothing(self) -> float:
+        """Seconds for what any load of Spark through Python costs: the rows reach its workers, and are dropped."""
         began = time.perf_counter()
-        for name, wanted in columns.items():
-            frame = omnigraph_spark.read(self.spark, self.work / "graph", name, columns=wanted)
-            frame.write.format("noop").mode("overwrite").save()
-        middle = time.perf_counter()
-        for name, wanted in columns.items():
-            frame = self.people if name == "Person" else self.knows
-            (frame if wanted is None else frame.select(*wanted)).write.format("noop").mode("overwrite").save()
-        return middle - began, time.perf_counter() - middle
+        for frame in (self.people, self.knows):
+            frame.mapInArrow(drop_rows, "rows long").collect()
+        return time.perf_counter() - began
+
+    def read(self, columns: dict[str, list[str]]) -> Reads:
+        """Seconds for the same columns of a graph, of Parquet, and of a source of Python that has them in memory."""
+        frames = {"Person": (self.people, self.nodes), "Knows": (self.knows, self.edges)}
+        graph = seconds_of(
+            omnigraph_spark.read(self.spark, self.work / "graph", name, columns=wanted)
+            for name, wanted in columns.items()
+        )
+        parquet = seconds_of(frames[name][0].select(*wanted) for name, wanted in columns.items())
+        floor = seconds_of(
+            self.spark.read.format(FloorSource.name())
+            .schema(frames[name][0].select(*wanted).schema)
+            .options(rows=frames[name][1], partitions=-(-frames[name][1] // ROWS_PER_PARTITION))
+            .load()
+            for name, wanted in columns.items()
+        )
+        return Reads(graph=graph, parquet=parquet, floor=floor)
 
 
 def main() -> None:
@@ -103,6 +141,8 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="omnigraph-spark-") as folder:
         spark = omnigraph_spark.session("bench", master="local[2]", config={"spark.driver.memory": "4g"})
+        spark.sparkContext.addPyFile(spark_floor.__file__)
+        spark.dataSource.register(FloorSource)
         bench = Bench(spark, Path(folder), given.nodes, given.edges)
         if given.peak:
             with watching() as peaks:
@@ -111,17 +151,18 @@ def main() -> None:
             return
         compare(bench, given.rounds)
     if not given.peak:
-        compare_memory(given.nodes, given.edges)
+        compare_memory()
 
 
 def compare(bench: Bench, rounds: int) -> None:
     rows = bench.nodes + bench.edges
     bench.write_parquet()
     bench.load()
-    parquet, loads, alone = [], [], []
+    parquet, loads, alone, dropped = [], [], [], []
     for _ in range(rounds):
         parquet.append(bench.write_parquet())
         loads.append(bench.load())
+        dropped.append(bench.write_nothing())
         alone.append(bench.load_alone()["all"])
     print(f"{bench.nodes:,} nodes and {bench.edges:,} edges, local[2], {rounds} rounds, medians")
     tell("Spark writes Parquet", statistics.median(parquet), rows)
@@ -129,29 +170,34 @@ def compare(bench: Bench, rounds: int) -> None:
     for name in ("writing", "judging", "publishing"):
         tell(f"  {name}", middle(loads, name), rows)
     tell("one process, all checks", statistics.median(alone), rows)
+    tell("floor: tasks of Python that drop the rows", statistics.median(dropped), rows)
     every = [each / load["all"] for each, load in zip(parquet, loads, strict=True)]
     own = [each / (load["writing"] + load["publishing"]) for each, load in zip(parquet, loads, strict=True)]
     aim("load, all checks, of Parquet's throughput", statistics.median(every), 0.40)
     aim("load, rows by themselves, of Parquet's throughput", statistics.median(own), 0.75)
-    reads = [bench.read({"Person": None, "Knows": None}) for _ in range(rounds)]
-    aim("read, all columns, of Parquet's throughput", statistics.median(b / a for a, b in reads), 0.60)
-    reads = [bench.read({"Person": ["name"], "Knows": ["src"]}) for _ in range(rounds)]
-    aim("read, one column, of Parquet's throughput", statistics.median(b / a for a, b in reads), 0.60)
+    floor = [each / nothing for each, nothing in zip(parquet, dropped, strict=True)]
+    print(f"{'floor of any load, of Parquet throughput':<52} {statistics.median(floor):7.2f}")
+    for what, columns in (("all columns of the Parquet", COLUMNS), ("one column of each type", FIRST_COLUMN)):
+        reads = [bench.read(columns) for _ in range(rounds + 1)][1:]
+        tell(f"read, {what}", statistics.median(each.graph for each in reads), rows)
+        ratio = statistics.median(each.parquet / each.graph for each in reads)
+        aim(f"read, {what}, of Parquet's", ratio, 0.60)
+        ratio = statistics.median(each.parquet / each.floor for each in reads)
+        print(f"{'  floor of any source in Python, of Parquet':<52} {ratio:7.2f}")
     for count in (1, 2, 4):
         frames = {"Person": bench.people.coalesce(count), "Knows": bench.knows.coalesce(count)}
         tell(f"Spark load from {count} partitions", bench.load(frames)["all"], rows)
 
 
-def compare_memory(nodes: int, edges: int) -> None:
+def compare_memory() -> None:
     """Each in a process of its own: a driver that loaded much has taken what it took."""
     found = []
-    for share in (10, 1):
-        words = [sys.executable, __file__, "--peak", "--nodes", str(nodes // share), "--edges", str(edges // share)]
+    for rows in MEMORY_ROWS:
+        nodes = rows * 2 // 7
+        words = [sys.executable, __file__, "--peak", "--nodes", str(nodes), "--edges", str(rows - nodes)]
         said = subprocess.run(words, check=True, stdout=subprocess.PIPE, text=True).stdout
         found.append(json.loads(said.splitlines()[-1]))
-        print(
-            f"memory at {(nodes + edges) // share:,} rows: " + ", ".join(f"{k} {v:,} MB" for k, v in found[-1].items())
-        )
+        print(f"memory at {rows:,} rows: " + ", ".join(f"{k} {v:,} MB" for k, v in found[-1].items()))
     aim("memory of the driver, ten times the rows", found[1]["driver"] / found[0]["driver"], 1.20, at_most=True)
 
 

@@ -25,6 +25,10 @@ node Person {
 }
 edge Knows: Person -> Person @card(0..1000) { weight: I32  since: Date }
 """
+COLUMNS = {"Person": ["name", "city", "age", "score", "joined", "seen"], "Knows": ["src", "dst", "weight", "since"]}
+"""What the Parquet has; the graph has ids beside, which are left out where the two are compared."""
+
+FIRST_COLUMN = {name: columns[:1] for name, columns in COLUMNS.items()}
 ROWS_PER_FILE = 1_250_000
 """Of the Parquet that everything is read from: what a partition of Spark has by itself."""
 
