@@ -6,6 +6,7 @@ import pickle
 import uuid
 from collections import defaultdict
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -14,10 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph as og
+from omnigraph.config import DEFAULT_WRITE_SECONDS
 from omnigraph.errors import InternalError
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.handles import snapshot_of
 from omnigraph.tables.interface import TableStorage
+from omnigraph.write import deadlines, load
 from omnigraph.write.bulk import publishing
 from omnigraph.write.row_merging import BulkMerger, MergedRows, MergeWork, RowsToMerge, rows_to_merge
 from omnigraph.write.validation.sets import LIMITS
@@ -211,6 +214,30 @@ def test_after_a_lost_race_only_the_type_that_moved_on_is_merged_again():
     assert sorted(asked.count(each) for each in set(asked)) == [1, 2]
     found = {each["id"]: each["text"] for each in ours.table("Note").to_arrow().to_pylist()}
     assert {name: found[name] for name in "zmab"} == {"z": "0 of 5", "m": "1 of 5", "a": "2 of 5", "b": "1 of 0"}
+
+
+def test_the_time_of_merging_again_is_no_effort_against_others(monkeypatch: pytest.MonkeyPatch):
+    """A merge takes longer than others may be fought, and behind the second one another type moved on."""
+    seconds = [0.0]
+    monkeypatch.setattr(deadlines, "time", SimpleNamespace(monotonic=lambda: seconds[0]))
+    monkeypatch.setattr(load, "BRIEF_ROWS", 0)
+    ours, _ = pair()
+    ticket = ours.bulk(["Note"])
+    rivals = [{"Note": notes("m", 1)}, {"Person": people("q", 1)}]
+
+    class Slow(Elsewhere):
+        def merge(self, asked: RowsToMerge) -> MergedRows:
+            seconds[0] += 10 * DEFAULT_WRITE_SECONDS
+            return super().merge(asked)
+
+    def meanwhile(progress: og.LoadProgress) -> None:
+        if progress.phase == "publishing" and rivals:
+            with og.open(ours.uri) as other:
+                other.load(rivals.pop(0), "merge")
+
+    merger = Slow(ticket)
+    done = ours.bulk_publish([ticket.write("Note", notes("az", 5))], "merge", merger=merger, progress=meanwhile)
+    assert (done.total, len(merger.asked), rivals) == (2, 2, [])
 
 
 def work_on(graph: og.Graph, name: str, rows: pa.Table) -> tuple[RowsToMerge, TableStorage]:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
+import uuid
 
 import pytest
 
+import omnigraph as og
 from omnigraph.errors import ConstraintError, InvalidInputError
 from omnigraph.write.bulk.receipts import BulkAttempt, gathered
 from omnigraph.write.problems import KEPT, Problem, ProblemLog
+
+TWO_TYPES = "node A { name: String @key  mail: String @unique }  node Z { name: String @key  mail: String @unique }"
 
 
 def wrong(line: int | None, reason: str = "range", *, source: str | None = "in.jsonl", message: str = "") -> Problem:
@@ -30,15 +35,31 @@ def test_the_first_of_each_reason_are_kept_however_many_of_others_came_before():
     assert (log.counts, log.total) == ({"range": 1000, "endpoint": 3}, 1003)
 
 
-def test_room_is_counted_by_reason():
+def test_what_is_added_to_a_copy_takes_no_place_in_the_log():
     log = ProblemLog(limit=3)
     log.add(wrong(1))
-    assert (log.room("range"), log.room("endpoint")) == (2, 3)
     copy = log.copy()
     for line in range(2, 9):
         copy.add(wrong(line))
-    assert (log.room("range"), copy.room("range")) == (2, 0)
     assert not copy.add(wrong(9))
+    assert log.add(wrong(9))
+    assert (lines(log, "range"), lines(copy, "range")) == ([1, 9], [1, 2, 3])
+
+
+def test_the_first_lines_of_a_reason_are_told_whichever_type_and_rule_is_judged_first():
+    graph = og.init(f"memory://{uuid.uuid4().hex}/g", schema=TWO_TYPES)
+    given = [("Z", "z", 4), ("A", "a", 150)]
+    records = [
+        json.dumps({"type": kind, "data": {"name": f"{name}{number}", "mail": "same"}})
+        for kind, name, count in given
+        for number in range(count)
+    ]
+    with pytest.raises(ConstraintError) as caught:
+        graph.load("\n".join(records), "append")
+    # The first of each type has its mail for itself.
+    told = [each["line"] for each in caught.value.details["problems"]]
+    assert told == [2, 3, 4, *range(6, 6 + KEPT - 3)]
+    assert caught.value.details["counts"] == {"unique": 3 + 149}
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -242,14 +242,15 @@ def test_edges_that_are_appended_again_are_refused_where_they_are_unique_and_dou
 
 
 @BOTH
-def test_many_violations_are_all_counted_and_the_first_are_kept_in_order(limits):
+def test_many_violations_are_all_counted_and_those_of_the_first_records_are_kept(limits):
     world = World("node A { n: I32? @unique }", {"A": [{"id": f"c{n}", "n": n} for n in range(40)]})
     records = [{"id": f"n{n}", "n": n % 50} for n in range(100)]
     problems = world.judge(world.change("A", "insert", records), limits=limits, keep=60)
     # 50 values occur twice in the input, and 40 of them, 80 records, are committed too.
     assert problems.counts == {"unique": 50 + 80}
-    assert len(problems.kept) == 60
-    assert [each.line for each in problems.kept] == [*range(51, 101), *range(1, 11)]
+    # Records 51 to 90 break the rule twice: by a record before them, and by a committed row.
+    twice = [line for line in range(51, 61) for _ in range(2)]
+    assert sorted(each.line for each in problems.kept) == [*range(1, 41), *twice]
 
 
 @pytest.mark.parametrize("repetitions", [2, 6])

@@ -28,6 +28,7 @@ from omnigraph.write.changeset import NewRows
 from omnigraph.write.places import RowPlaces
 from omnigraph.write.records.ids import mint_ulids
 from omnigraph.write.records.typed_rows import TypedRows
+from omnigraph.write.validation.edge_ids import merge_tuple
 
 SPILL_BYTES: Final = 64 * 1024 * 1024
 """How many bytes one write gathers, all types together, before the largest go to files: of narrow rows about a million,
@@ -43,7 +44,7 @@ class TypeBuffer:
     Attributes:
         held_bytes: what is in memory.
         minted: how many of the ids were minted here.
-        is_minted: of an edge, by row, whether its id was: a merge may give it that of the edge that it replaces.
+        is_minted: by row, whether its id was, where a merge may give it that of the edge that it replaces.
         waits_for_ids: rows without an id keep it open, for ``resolve_edge_ids``.
     """
 
@@ -106,7 +107,7 @@ class TypeBuffer:
     def _with_ids(self, rows: pa.RecordBatch) -> pa.RecordBatch:
         ids = rows.column("id")
         missing = ids.null_count
-        if self.target.kind == "edge":
+        if merge_tuple(self.target) is not None:
             self.is_minted.append(np.asarray(ids.is_null().to_numpy(zero_copy_only=False), np.bool_))
         if not missing:
             return rows

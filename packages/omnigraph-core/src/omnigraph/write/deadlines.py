@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -28,11 +30,16 @@ class Deadline:
     attempts: int = 0
 
     def __post_init__(self) -> None:
-        self.begin()
-
-    def begin(self) -> None:
-        """Let it count from now on."""
         self.ends = time.monotonic() + self.seconds
+
+    @contextmanager
+    def stopped(self) -> Iterator[None]:
+        """The time that the block takes does not count: it is no effort against others."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.ends += time.monotonic() - began
 
     @property
     def seconds_left(self) -> float:

@@ -11,6 +11,7 @@ the files that are written already.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -225,6 +226,7 @@ def publish_rows(
         properties={} if request.load_id is None else {LOAD_ID: request.load_id},
     )
     total = sum(each.rows.row_count for each in incoming)
+    is_brief = total <= BRIEF_ROWS
     deadline = Deadline(seconds=request.deadline_seconds)
     last: list[StagedChanges] = []
     how = judging or Judging()
@@ -235,11 +237,11 @@ def publish_rows(
         if snapshot.schema.digest != schema.digest:
             raise schema_moved(log, staged_at, "Repeat the load: its records are read anew, by the new schema.")
         request.report("checking", total)
-        staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void, judging=how)
+        # Judging and merging millions of rows takes longer than others may be fought; doing few of them over and over
+        # is the fight.
+        with deadline.stopped() if not (is_brief and last) else nullcontext():
+            staged = prepare_changes(repository, snapshot, incoming, files, is_void=is_void, judging=how)
         how = replace(how, earlier=Judged(snapshot=snapshot, read_keys=staged.read_keys))
-        if not last:
-            # It bounds the effort against others, and judging millions of rows is none.
-            deadline.begin()
         last[:] = [staged]
         reach(failpoints.LOAD_STAGED)
         request.report("publishing", total)
@@ -259,7 +261,7 @@ def publish_rows(
             branch=request.branch,
             types=frozenset(each.target.key for each in incoming),
             is_strict=request.mode is LoadMode.OVERWRITE,
-            is_brief=total <= BRIEF_ROWS,
+            is_brief=is_brief,
             start=start,
             deadline=deadline,
             staged_at=staged_at,

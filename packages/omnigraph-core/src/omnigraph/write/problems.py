@@ -94,10 +94,6 @@ class ProblemLog:
     _kept_of: Counter[str] = field(default_factory=Counter, init=False)
     _last_of: dict[str, Problem] = field(default_factory=dict, init=False)
 
-    def room(self, reason: str) -> int:
-        """How many more problems of a reason find a place that nobody has."""
-        return max(self.limit - self._kept_of[reason], 0)
-
     def add(self, problem: Problem) -> bool:
         """Count a problem, and keep it if it is among the first of its reason; whether it was."""
         self.counts[problem.reason] += 1
@@ -117,10 +113,10 @@ class ProblemLog:
 
     def _keep(self, problem: Problem) -> bool:
         reason = problem.reason
-        if self.room(reason):
+        if self._kept_of[reason] < self.limit:
             self.kept.append(problem)
             self._kept_of[reason] += 1
-            if not self.room(reason):
+            if self._kept_of[reason] == self.limit:
                 self._find_last(problem)
             return True
         last = self._last_of.get(reason)

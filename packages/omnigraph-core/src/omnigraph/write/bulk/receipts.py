@@ -34,7 +34,8 @@ class BulkReceipt:
         pin: the version of the type that the branch showed when the ticket was made.
         written: the files, in order; they lie below the line of that version, or of a fork of it.
         minted: how many of the rows got their id there.
-        minted_rows: which of them, where some edges did and others did not: bits in the order of rows, as base64.
+        minted_rows: which of them, where some did and others did not and a merge must know: bits in the order of rows,
+            as base64.
         staged_at: the manifest version that the ticket knew; a fence since then voids the files.
     """
 

@@ -56,7 +56,7 @@ def check_cardinality(
     probe = Rows.of(pa.table({"row": numbers, "key": broken["src"]}))
     absent = nodes.missing(source, probe, broken.num_rows)
     broken = broken.filter(pc.invert(pc.is_in(numbers, value_set=absent.first["row"])))
-    told = _problems(rows, bounds, broken, problems.room("cardinality"))
+    told = _problems(rows, bounds, broken, problems.limit)
     report(problems, "cardinality", broken.num_rows, told)
 
 

@@ -124,7 +124,7 @@ def check_endpoints(rows: ChangedRows, schema: GraphSchema, nodes: NodesAfter, p
     if not rows.row_count:
         return
     for end, node in ends_of(schema, rows.target).items():
-        found = nodes.missing(node, rows.final({"key": end}), problems.room("endpoint"))
+        found = nodes.missing(node, rows.final({"key": end}), problems.limit)
         report_endpoints(problems, rows, end, node, found)
 
 
@@ -150,11 +150,11 @@ def check_orphans(
         if change.mode is ChangeMode.REPLACE:
             kept = kept_edges(edge, edges, committed, {"id": "id", "key": end}, limits)
             known = change.records({"key": "id"}) if change.row_count else _no_keys()
-            found = None if kept is None else absent(kept, [known], problems.room("orphan_edge"), limits)
+            found = None if kept is None else absent(kept, [known], problems.limit, limits)
         else:
             kept = _edges_at(edge, end, change.removed_ids, edges, committed, limits)
             gone = Rows.of(pa.table({"key": change.removed_ids}))
-            found = None if kept is None else taken(kept, [gone], problems.room("orphan_edge"), limits)
+            found = None if kept is None else taken(kept, [gone], problems.limit, limits)
         if kept is not None and found is not None:
             report(problems, "orphan_edge", found.count, _orphans(edge, node, end, kept, found))
 

@@ -26,14 +26,14 @@ def check_ids(rows: ChangedRows, committed: CommittedRows, problems: ProblemLog,
         return
     key = tuple(sorted(rows.target.key_columns))
     if key:
-        found = repeated(rows.records({"key": "id"}), problems.room("unique"), limits)
+        found = repeated(rows.records({"key": "id"}), problems.limit, limits)
         report_repeated(problems, rows, key, found, constraint=spelled_rule("@key", key))
     elif rows.mode is not ChangeMode.UPSERT:
-        found = repeated(rows.records({"key": "id"}), problems.room("key_conflict"), limits)
+        found = repeated(rows.records({"key": "id"}), problems.limit, limits)
         report_taken(problems, rows, found, by="another record")
     if rows.mode is ChangeMode.INSERT and committed.row_count(rows.target):
         ids = rows.records({"key": "id"})
-        found = taken(ids, [_committed_ids(rows, ids, committed)], problems.room("key_conflict"), limits)
+        found = taken(ids, [_committed_ids(rows, ids, committed)], problems.limit, limits)
         report_taken(problems, rows, found, by=f"a committed {rows.target.kind}")
 
 
@@ -50,7 +50,7 @@ def check_unique(rows: ChangedRows, committed: CommittedRows, problems: ProblemL
         return
     for columns in unique_tuples(rows.target):
         names = {f"k{index}": column for index, column in enumerate(columns)}
-        found = repeated(rows.records(names), problems.room("unique"), limits)
+        found = repeated(rows.records(names), problems.limit, limits)
         report_repeated(problems, rows, columns, found, constraint=spelled_rule("@unique", columns))
         if rows.mode is ChangeMode.REPLACE or not committed.row_count(rows.target):
             continue
@@ -79,5 +79,5 @@ def _check_committed(
     else:
         theirs = committed_rows(committed, rows.target, names)
     replaced = rows.final({"key": "id"}) if rows.can_replace else None
-    found = held(ours, theirs, replaced, problems.room("unique"), limits)
+    found = held(ours, theirs, replaced, problems.limit, limits)
     report_held(problems, rows, columns, found)
