@@ -6,13 +6,16 @@ import gzip
 import json
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 from spark_load_world import SCHEMA, Record, cut_every, edge, node, person, verdict
 
 import omnigraph as og
 import omnigraph_spark
+from omnigraph import BulkAttempt
 from omnigraph.errors import ConstraintError, InvalidInputError
+from omnigraph_spark.tasks import BRIEF_PROBLEMS, WORDY_ANSWERS, write_ranges
 
 UNREADABLE: list[str | Record] = [
     "// what cannot be read",
@@ -145,6 +148,27 @@ def test_mistakes_of_a_frame_are_told_the_same_in_any_number_of_partitions(spark
     assert told[0] == told[1]
     ids = [each["id"] for each in told[0][1]["problems"] if each["reason"] == "check"]
     assert sorted(ids) == sorted(f"P{number}" for number in range(100))
+
+
+def test_of_very_many_answers_the_later_ones_tell_few_problems_and_count_all(tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    path = tmp_path / "in.jsonl"
+    path.write_bytes(b"\n".join(lines([person(f"P{number}", age=151) for number in range(130)])))
+    asked = {"path": [str(path)], "start": [0], "end": [path.stat().st_size], "type_name": pa.nulls(1, pa.string())}
+    quoted = {"starts_quoted": [False], "ends_quoted": [False]}
+    task = write_ranges(graph.bulk())
+    told = {}
+    for number in (0, WORDY_ANSWERS - 1, WORDY_ANSWERS):
+        (batch,) = task([pa.record_batch({"number": [number], **asked, **quoted})])
+        attempt = BulkAttempt.from_json(batch["answer"][0].as_py())
+        told[number] = [
+            (reason, count, sum(each.reason == reason for each in attempt.problems))
+            for reason, count in attempt.counts.items()
+        ]
+    assert told[0] == told[WORDY_ANSWERS - 1]
+    assert all(kept == min(count, 100) for _, count, kept in told[0])
+    assert [each[:2] for each in told[WORDY_ANSWERS]] == [each[:2] for each in told[0]]
+    assert sum(kept for *_, kept in told[WORDY_ANSWERS]) == BRIEF_PROBLEMS
 
 
 @pytest.mark.parametrize("mode", ["merge", "overwrite"])

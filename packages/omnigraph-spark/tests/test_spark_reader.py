@@ -21,6 +21,7 @@ from omnigraph_spark.reader import (
     QueryReader,
     TypeReader,
     into_groups,
+    partitions_for,
     up_to_rows,
 )
 from omnigraph_spark.schema import arrow_schema_for, spark_schema
@@ -75,6 +76,24 @@ def read_all(made: Any, partitions: Any = None) -> pa.Table:
 )
 def test_small_parts_are_read_together_and_a_large_one_alone(rows: Any, most: int, groups: Any):
     assert up_to_rows(rows, most) == groups
+
+
+@pytest.mark.parametrize(
+    ("rows", "cores", "count"),
+    [
+        (0, 2, 1),
+        (250_000, 8, 1),
+        (250_001, 8, 2),
+        (2_000_000, 2, 2),
+        (5_000_000, 2, 2),
+        (8_000_001, 2, 4),
+        (60_000_000, 2, 16),
+        (60_000_000, 200, 200),
+        (3_000_000, 200, 12),
+    ],
+)
+def test_every_core_gets_as_many_partitions_as_the_others_and_few_of_them(rows: int, cores: int, count: int):
+    assert partitions_for(rows, cores) == count
 
 
 @pytest.mark.parametrize(

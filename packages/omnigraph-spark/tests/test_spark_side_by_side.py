@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -64,22 +65,85 @@ def test_the_error_is_that_of_the_first_job_in_order_whichever_failed_first(spar
         list(run_side_by_side(spark, [slow, quick]))
 
 
-def test_a_job_beside_one_that_failed_is_stopped(spark: SparkSession):
-    def sleeping(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            time.sleep(_PATIENCE)
-            yield batch
+def sleeping(mark: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A task that says that it has begun, and sleeps."""
+    path, seconds = str(mark), _PATIENCE
+
+    def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        open(path, "w").close()
+        time.sleep(seconds)
+        yield from batches
+
+    return task
+
+
+def wait_for(mark: Path) -> None:
+    ends = time.monotonic() + _PATIENCE
+    while not mark.exists() and time.monotonic() < ends:
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("moment", ["its tasks run", "it is not yet planned"])
+def test_a_job_beside_one_that_failed_is_stopped(spark: SparkSession, tmp_path: Path, moment: str):
+    mark, has_failed = tmp_path / "begun", threading.Event()
 
     def fails() -> None:
-        # The other has tasks that run by then: a job that has not begun would not begin.
-        while not spark.sparkContext.statusTracker().getActiveJobsIds():
-            time.sleep(0.1)
+        if moment == "its tasks run":
+            wait_for(mark)
+        has_failed.set()
         raise ValueError("stop")
+
+    def sleeps() -> None:
+        if moment == "it is not yet planned":
+            assert has_failed.wait(_PATIENCE)
+            # Others are told to stop by then.
+            time.sleep(0.3)
+        spark.range(1).mapInArrow(sleeping(mark), "id long").collect()
 
     began = time.monotonic()
     with pytest.raises(ValueError, match="stop"):
-        list(run_side_by_side(spark, [fails, lambda: spark.range(1).mapInArrow(sleeping, "id long").collect()]))
+        list(run_side_by_side(spark, [fails, sleeps]))
     assert time.monotonic() - began < _PATIENCE / 2
+
+
+def test_no_job_begins_behind_one_that_failed(spark: SparkSession):
+    begun: list[str] = []
+    has_failed = threading.Event()
+
+    def fails() -> None:
+        has_failed.set()
+        raise ValueError("stop")
+
+    def slow() -> None:
+        assert has_failed.wait(_PATIENCE)
+        # Long enough for a thread that is free to take the next job.
+        time.sleep(0.3)
+
+    with pytest.raises(ValueError, match="stop"):
+        list(run_side_by_side(spark, [fails, slow, lambda: begun.append("third"), lambda: begun.append("fourth")]))
+    assert begun == []
+
+
+def test_what_one_job_sets_holds_for_no_other(spark: SparkSession):
+    """Spark itself does so: it notes with a thread which query runs, and takes the note away when that has ended."""
+    context, both = spark.sparkContext, threading.Barrier(2)
+
+    def job(name: str) -> Callable[[], str | None]:
+        def run() -> str | None:
+            context.setLocalProperty("omnigraph.test", name)
+            both.wait(_PATIENCE)
+            return context.getLocalProperty("omnigraph.test")
+
+        return run
+
+    assert list(run_side_by_side(spark, [job("one"), job("other")])) == ["one", "other"]
+
+
+def test_where_threads_share_those_of_java_jobs_run_one_after_another(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("PYSPARK_PIN_THREAD", "false")
+    assert set(run_side_by_side(spark, [threading.current_thread] * 3)) == {threading.current_thread()}
 
 
 def test_what_a_thread_says_of_its_jobs_holds_for_these(spark: SparkSession):

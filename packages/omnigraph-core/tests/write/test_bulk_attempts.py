@@ -320,3 +320,19 @@ def test_a_type_without_rows_is_emptied_by_an_overwrite_and_left_alone_otherwise
     assert len(graph.table("Person")) == 1
     with pytest.raises(InvalidInputError, match="no rows of Note"):
         graph.bulk().write("Note", empty["Note"])
+
+
+def test_an_attempt_that_is_shortened_tells_some_of_each_reason_and_counts_all(graph: og.Graph):
+    wrong = graph.bulk().attempt(named("\n".join([person("ann", age=-1), person("bo", age=200)])))
+    assert len(wrong.problems) == 2
+    assert wrong.shortened() == wrong
+    both = BulkAttempt(receipts=(), problems=tuple(map(problem, "aaaaaabbbc")), counts={"a": 60, "b": 3, "c": 1})
+    short = both.shortened(6)
+    assert [str(each.reason) for each in short.problems] == list("aaabbc")
+    assert short.problems[:3] == both.problems[:3]
+    assert short.counts == both.counts
+    assert BulkAttempt.from_json(short.to_json()) == short
+
+
+def problem(reason: str) -> Problem:
+    return Problem(reason=reason, message=f"{reason} is wrong")

@@ -223,8 +223,15 @@ def _frame(
     options: Mapping[str, Any] | None,
     where: Sequence[Condition] = (),
 ) -> DataFrame:
+    from pyspark.sql import is_remote
+
+    from omnigraph_spark.reader import partitions_for
+
     reader = _reader(spark, scan.uri, scan.commit_id, options).option("type", scan.type_key)
     reader = reader.option("columns", json.dumps(scan.schema.names))
+    if not is_remote():
+        rows = sum(each.row_count for each in scan.parts)
+        reader = reader.option("partitions", partitions_for(rows, spark.sparkContext.defaultParallelism))
     return (reader.option("where", spell_conditions(where)) if where else reader).load()
 
 

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkJudge, Found
-from omnigraph_spark.task_errors import telling
+from omnigraph_spark.task_errors import plain_errors, telling
 from omnigraph_spark.tasks import FAILURE, Batches, Task, attempted, gather, raise_failure, read_pieces, spread
 
 if TYPE_CHECKING:
@@ -55,23 +55,26 @@ class JudgeLimits:
 
 
 class SparkJudge(BulkJudge):
-    """Answers by jobs of one Spark session."""
+    """Answers by jobs of one Spark session. What tasks raise comes as itself, so that core can tell what it means."""
 
     def __init__(self, spark: SparkSession, ticket: BulkTicket, limits: JudgeLimits | None = None) -> None:
         self._spark = spark
         self._ticket = ticket
         self._limits = limits or JudgeLimits()
 
+    @plain_errors()
     def absent(self, rows: RowSet, known: Sequence[RowSet], keep: int) -> Found:
         if self._fits_in_task(rows, *known):
             return self._ask(lambda judge: judge.absent(rows, known, keep))
         return self._compare(rows, known, keep, are_known=False)
 
+    @plain_errors()
     def taken(self, rows: RowSet, known: Sequence[RowSet], keep: int) -> Found:
         if self._fits_in_task(rows, *known):
             return self._ask(lambda judge: judge.taken(rows, known, keep))
         return self._compare(rows, known, keep, are_known=True)
 
+    @plain_errors()
     def repeated(self, rows: RowSet, keep: int) -> Found:
         if self._fits_in_task(rows):
             return self._ask(lambda judge: judge.repeated(rows, keep))
@@ -84,6 +87,7 @@ class SparkJudge(BulkJudge):
         later = frame.join(several, keys).where("row > first").select("row", "first")
         return Found(count=count, first=later.orderBy("row").limit(keep).toArrow().cast(_FIRST))
 
+    @plain_errors()
     def held(self, rows: RowSet, others: RowSet, keep: int) -> Found:
         if self._fits_in_task(rows, others):
             return self._ask(lambda judge: judge.held(rows, others, keep))
@@ -91,6 +95,7 @@ class SparkJudge(BulkJudge):
         pairs = self._frame(rows).join(theirs, list(rows.keys)).where("id <> holder").select("row", "holder")
         return _found(pairs, _HOLDER, keep)
 
+    @plain_errors()
     def outnumbered(self, new: RowSet, kept: RowSet, gone: RowSet, minimum: int, maximum: int | None) -> pa.Table:
         if self._fits_in_task(new, kept, gone):
             return self._ask(lambda judge: _counted(judge.outnumbered(new, kept, gone, minimum, maximum))).first

@@ -23,8 +23,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkMerger, MergedRows
 from omnigraph_spark.judge import JudgeLimits, SparkJudge
-from omnigraph_spark.task_errors import telling, told_errors
+from omnigraph_spark.task_errors import plain_errors, telling, told_errors
 from omnigraph_spark.tasks import FAILURE, Batches, Task, attempted, gather, raise_failure, spread
+from omnigraph_spark.workers import prepare_worker
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,6 +54,7 @@ class SparkMerger(BulkMerger):
         self._limits = limits or JudgeLimits()
         self._judge = SparkJudge(spark, ticket, self._limits)
 
+    @plain_errors()
     def merge(self, asked: RowsToMerge) -> MergedRows:
         do_repeat = asked.may_repeat and bool(self._judge.repeated(asked.rows, 0).count)
         if not asked.parts and not do_repeat:
@@ -165,6 +167,7 @@ def _worked(ticket: BulkTicket, asked: RowsToMerge, number: int, do: Callable[[M
         with ticket.merge_work(asked) as work:
             return do(work)
 
+    prepare_worker()
     with told_errors():
         answer, failure = attempted(done)
     return pa.table({

@@ -20,9 +20,15 @@ import omnigraph
 from omnigraph_spark.conditions import Condition
 from omnigraph_spark.filters import condition_of
 from omnigraph_spark.schema import arrow_schema_for, cast_batch, spark_schema
+from omnigraph_spark.workers import prepare_worker
 
 ROWS_PER_PARTITION: Final = 1_000_000
 """Parts are read together up to so many rows: a task of fewer takes longer to start than to read."""
+
+MOST_ROWS: Final = 4_000_000
+"""What a task reads where it is known how many cores there are: one that fails takes no more with it."""
+
+LEAST_ROWS: Final = 250_000
 
 _BATCH_ROWS: Final = 8_192
 
@@ -64,6 +70,7 @@ class TypeReader(DataSourceReader):
         if not isinstance(partition, PartsPartition):
             # Spark makes a partition of its own where there is none: the type has no rows.
             return
+        prepare_worker()
         schema = arrow_schema_for(self.asked)
         for batch in self.scan.read(partition.parts, self.where):
             yield cast_batch(batch, schema)
@@ -128,6 +135,15 @@ class QueryReader(DataSourceReader):
 def schema_of(scan: omnigraph.TypeScan | QueryScan) -> StructType:
     """The schema of a DataFrame of all that a scan reads."""
     return spark_schema(scan.schema)
+
+
+def partitions_for(rows: int, cores: int) -> int:
+    """How many partitions rows are best read in: as many for each core as for the others, and few.
+
+    A task costs Spark as much as some hundred thousand rows, and one core that has one more keeps the others waiting.
+    """
+    for_each = -(-rows // (MOST_ROWS * cores))
+    return max(1, min(for_each * cores, -(-rows // LEAST_ROWS)))
 
 
 def up_to_rows(rows: Sequence[tuple[int, int]], most: int) -> list[tuple[int, ...]]:

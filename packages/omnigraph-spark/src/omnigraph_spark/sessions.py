@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 PUSH_DOWN: Final = "spark.sql.python.filterPushdown.enabled"
 """Without it, Spark refuses a source that takes filters."""
 
+JAVA_OPTIONS: Final = "-Darrow.enable_unsafe_memory_access=true -Darrow.enable_null_check_for_get=false"
+"""Arrow in Java looks at every access to a value whether it is within its buffer, and whether the value is null. Spark
+asks for the second by itself and never leaves the first: without these looks rows come from Python a tenth faster."""
+
 _LOGGING: Final = Path(__file__).with_name("log4j2.properties")
 
 
@@ -49,7 +53,8 @@ def session(
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     settings = {
         PUSH_DOWN: "true",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()}",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={_LOGGING.as_uri()} {JAVA_OPTIONS}",
+        "spark.executor.extraJavaOptions": JAVA_OPTIONS,
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.sql.session.timeZone": "UTC",

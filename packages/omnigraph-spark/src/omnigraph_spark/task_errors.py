@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 from omnigraph import errors
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
+from omnigraph_spark.workers import prepare_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -39,6 +40,7 @@ def telling(task: Task) -> Task:
 
     @wraps(task)
     def told(batches: Batches) -> Iterator[pa.RecordBatch]:
+        prepare_worker()
         with told_errors():
             yield from task(batches)
 

@@ -44,6 +44,11 @@ RANGES: Final = (
 )
 """The columns of what there is to read: the fields of a ``TextRange`` behind its number."""
 
+WORDY_ANSWERS: Final = 1_000
+BRIEF_PROBLEMS: Final = 10
+"""The driver holds what all tasks hand back, and all of them may be wrong. What comes first is told first: so many
+answers tell a hundred problems of each reason, and those behind them so many in all."""
+
 _PASSING: Final = (StorageCondition.TRANSIENT, StorageCondition.UNKNOWN)
 
 GATHERED_ROWS: Final = 60_000
@@ -179,6 +184,8 @@ def _named(type_name: str, id_: str | None) -> str | None:
 
 
 def _answer(number: int, attempt: BulkAttempt | None, failure: bytes | None) -> pa.RecordBatch:
+    if attempt is not None and number >= WORDY_ANSWERS:
+        attempt = attempt.shortened(BRIEF_PROBLEMS)
     return pa.record_batch({
         "number": [number],
         "answer": pa.array([None if attempt is None else attempt.to_json()], pa.string()),

@@ -17,8 +17,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import InvalidInputError
+from omnigraph.errors.examples import share
 from omnigraph.tables.interface import TablePin, WrittenRows
-from omnigraph.write.problems import Problem, ProblemLog
+from omnigraph.write.problems import KEPT, Problem, ProblemLog
 
 RECEIPT_FORMAT: Final = 4
 ATTEMPT_FORMAT: Final = 1
@@ -134,6 +135,14 @@ class BulkAttempt:
         """The same, with so many lines before the text that was read."""
         shifted = (each if each.line is None else replace(each, line=each.line + lines) for each in self.problems)
         return replace(self, problems=tuple(shifted))
+
+    def shortened(self, most: int = KEPT) -> BulkAttempt:
+        """The same with at most so many problems, shared between their reasons; all are counted still.
+
+        For who hands back very many attempts, of which every one may be wrong.
+        """
+        chosen = share([each.reason for each in self.problems], most)
+        return replace(self, problems=tuple(self.problems[index] for index in chosen))
 
     def to_json(self) -> str:
         return _json({
