@@ -90,6 +90,8 @@ def test_types_are_those_that_are_named_unless_records_say_them(tmp_path: Path):
         (["good.jsonl", "good.csv"], "good.csv is CSV, which does not say the type of its rows"),
         ("empty", "There is no JSONL file behind 'empty'"),
         (3, "A value of type int cannot be loaded"),
+        ({}, "Nothing was given, which cannot be loaded"),
+        ([], "Nothing was given, which cannot be loaded"),
     ],
 )
 def test_what_cannot_be_loaded_is_told_with_the_next_move(

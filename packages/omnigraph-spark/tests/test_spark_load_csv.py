@@ -185,6 +185,15 @@ def test_a_type_that_is_not_there_is_told_before_anything_is_read(spark: SparkSe
         omnigraph_spark.load(spark, graph, {"Persn": write(tmp_path / "people.csv", "name")}, "append")
 
 
+def test_what_is_called_parquet_and_is_none_is_told_in_one_line(spark: SparkSession, tmp_path: Path, graph: str):
+    path = write(tmp_path / "people.parquet", "hello")
+    with pytest.raises(InvalidInputError, match=r"people\.parquet cannot be read as Parquet") as caught:
+        omnigraph_spark.load(spark, graph, {"Person": path}, "append")
+    assert len(caught.value.message.splitlines()) == 1
+    assert "at org.apache" not in caught.value.message
+    assert caught.value.help
+
+
 def test_parquet_that_is_not_there_is_told(spark: SparkSession, tmp_path: Path, graph: str):
     with pytest.raises(InvalidInputError, match=r"nowhere\.parquet cannot be read as Parquet"):
         omnigraph_spark.load(spark, graph, {"Person": tmp_path / "nowhere.parquet"}, "append")

@@ -164,6 +164,8 @@ def test_a_batch_without_rows_leaves_no_commit_and_one_of_no_query_is_refused(
     none = spark.createDataFrame([], "name string, age int")
     (tmp_path / "metadata").write_text('{"id": "q1"}', "utf-8")
     omnigraph_spark.sink(graph.uri, "Person", stream="people", checkpoint=tmp_path)(none, 0)
+    some = spark.createDataFrame([("ann", 31)], "name string, age int")
+    omnigraph_spark.sink(graph.uri, lambda _: {}, stream="people", checkpoint=tmp_path)(some, 0)
     assert history(graph) == []
     with pytest.raises(InvalidInputError, match=r"sink\(\.\.\., checkpoint="):
         omnigraph_spark.sink(graph.uri, "Person", stream="people")(none, 0)

@@ -60,7 +60,7 @@ def sort_inputs(spark: SparkSession, data: Any) -> Inputs:
     Raises:
         InvalidInputError: it is nothing that can be loaded, or a file is not there.
     """
-    if isinstance(data, Mapping):
+    if isinstance(data, Mapping) and data:
         given = [_of_type(spark, name, each) for name, each in data.items()]
         return Inputs(
             frames=tuple(frame for each in given for frame in each.frames),
@@ -70,7 +70,8 @@ def sort_inputs(spark: SparkSession, data: Any) -> Inputs:
         data = [data]
     if isinstance(data, Sequence) and data and all(_is_path(each) for each in data):
         return Inputs(ranges=tuple(list_texts(data)))
-    raise InvalidInputError(f"A value of type {type(data).__name__} cannot be loaded.", help=_FORMS)
+    what = f"A value of type {type(data).__name__}" if data else "Nothing was given, which"
+    raise InvalidInputError(f"{what} cannot be loaded.", help=_FORMS)
 
 
 def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
@@ -97,16 +98,21 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
 
 
 def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
-    from pyspark.errors import AnalysisException
+    from pyspark.errors import PySparkException
 
     try:
         frame = spark.read.parquet(*paths)
         # Over Connect nobody looks at the files before somebody asks.
         _ = frame.schema
-    except AnalysisException as error:
+    except Exception as error:
+        # What is wrong with the inside of a file comes as it was raised in Java, with all of its stack.
+        raised = getattr(error, "java_exception", None)
+        if raised is None and not isinstance(error, PySparkException):
+            raise
+        told = str(error if raised is None else raised.getMessage())
         raise InvalidInputError(
-            f"{', '.join(paths)} cannot be read as Parquet: {error}.",
-            help="The files must be there for Spark, under the same name.",
+            f"{', '.join(paths)} cannot be read as Parquet: {told.strip().splitlines()[0].rstrip('.')}.",
+            help="The files must be there for Spark, under the same name, and hold Parquet.",
         ) from error
     return frame
 

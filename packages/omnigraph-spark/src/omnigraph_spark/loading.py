@@ -77,8 +77,8 @@ def load(
         base: make the branch from this one if it is missing; it stays when the load fails.
         actor: who loads; kept with the commit.
         load_id: names this load; repeating it under the same name does nothing, however far the first one came.
-        on_error: ``report`` judges every rule, and one error tells all that is wrong; ``stop`` does not judge what
-            needs other rows when values are wrong already.
+        on_error: ``report`` judges every rule, and one error tells all that is wrong, or, where values do not fit their
+            types, all of those; ``stop`` does not judge what needs other rows when values are wrong already.
         options: of the storage backend, for a graph that is given by its URI.
         progress: is called as the load goes on.
 

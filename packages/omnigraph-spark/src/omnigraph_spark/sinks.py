@@ -155,6 +155,8 @@ class GraphSink:
             if frame.isEmpty():
                 return
             frames = {self.to: frame} if isinstance(self.to, str) else self.to(frame)
+            if not frames:
+                return
             with omnigraph.open(self.uri, options=self.options) as graph:
                 load(spark, graph, frames, mode=self.mode, branch=self.branch, actor=self.actor, load_id=load_id)
         finally:

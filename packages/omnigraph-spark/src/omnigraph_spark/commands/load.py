@@ -55,8 +55,8 @@ _URI: Final = re.compile(r"[a-z][a-z0-9+.-]*://")
     type=click.Choice(["report", "stop"]),
     default="report",
     show_default=True,
-    help="report: every rule is judged, and all that is wrong is told. stop: rules that need other rows are not judged "
-    "when values are wrong already.",
+    help="report: all values that do not fit their types are told, or else every rule that is broken. stop: rules that "
+    "need other rows are not judged when values are wrong already.",
 )
 @storage_options
 @spark_options
