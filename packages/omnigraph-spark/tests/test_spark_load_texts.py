@@ -150,6 +150,14 @@ def test_mistakes_of_a_frame_are_told_the_same_in_any_number_of_partitions(spark
     assert sorted(ids) == sorted(f"P{number}" for number in range(100))
 
 
+def test_a_value_of_a_frame_that_does_not_fit_is_told_by_the_id_of_its_row(spark: SparkSession, tmp_path: Path):
+    graph = make_graph(tmp_path / "g.omni")
+    frame = spark.createDataFrame([("ann", 2**40), ("bo", 7)], "handle string, age bigint")
+    with pytest.raises(InvalidInputError) as caught:
+        omnigraph_spark.load(spark, graph, {"Person": frame}, "append")
+    assert caught.value.message.startswith("Person 'ann': Person.age expects I32?, got 1099511627776")
+
+
 def test_of_very_many_answers_the_later_ones_tell_few_problems_and_count_all(tmp_path: Path):
     graph = make_graph(tmp_path / "g.omni")
     path = tmp_path / "in.jsonl"

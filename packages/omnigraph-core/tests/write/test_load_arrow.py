@@ -299,6 +299,15 @@ def test_a_row_without_its_key_is_told_and_the_others_get_their_ids():
     assert [row["id"] for row in loaded.rows["node:Weight"]] == ["1", "2"]
 
 
+def test_a_row_that_does_not_fit_is_told_with_its_id_where_that_can_be_known():
+    wrong = {"name": ["a", "b", None, "d"], "i32": pa.array([1, 2**31, 2**31, 2**40], pa.int64())}
+    loaded = load({"Thing": pa.table(wrong)})
+    told = [(each.line, each.property, each.id) for each in loaded.log.kept]
+    assert sorted(told) == [(2, "i32", "b"), (3, "i32", None), (3, "name", None), (4, "i32", "d")]
+    grams = load({"Weight": pa.table({"grams": [1.0, None, float("nan")]})})
+    assert [each.id for each in grams.log.kept] == [None, None]
+
+
 # ── streams ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

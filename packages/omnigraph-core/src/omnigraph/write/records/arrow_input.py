@@ -8,8 +8,9 @@ once, what is wrong with rows by their ordinal, from 1.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -24,6 +25,7 @@ from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.columns import FittedColumn, Misfits, fit_column
 from omnigraph.write.records.envelopes import ENDS, EnvelopeReader
+from omnigraph.write.records.ids import derive_ids
 from omnigraph.write.records.numpy_views import Lines, Mask, true_rows
 from omnigraph.write.records.reasons import Misfit, Reason
 from omnigraph.write.records.sources import ArrowSource
@@ -253,7 +255,8 @@ def read_batch(
         faults += _faults_of_unmade(target, each, unmade[each.property], faults)
     if faults:
         # Ids come of keys, so rows that are wrong go first.
-        report_faults(faults, problems, target=target, lines=lines, source=source)
+        id_of = partial(_id_of, target, columns, {(each.property, row) for each in faults for row in each.rows})
+        report_faults(faults, problems, target=target, lines=lines, source=source, id_of=id_of)
         columns, unmade, lines = _keep_good(columns, unmade, lines, faults)
     columns["id"], faults = check_given_ids(target, columns, columns["id"])
     if faults:
@@ -263,6 +266,18 @@ def read_batch(
         return None
     rows = batch_of(target, columns)
     return TypedRows(target=target, rows=rows, lines=lines, source=source, unmade=only_true(unmade))
+
+
+def _id_of(
+    target: TypeTable, columns: Mapping[str, pa.Array], faulty: Collection[tuple[str, int]], row: int
+) -> str | None:
+    """The id of a row of which something is wrong; None where that is what its id is made of, or it gives none."""
+    names = target.key_columns or ("id",)
+    own = {name: columns[name].slice(row, 1) for name in names}
+    if any((name, row) in faulty or each.null_count for name, each in own.items()):
+        return None
+    ids = derive_ids(target, own) if target.key_columns else own["id"]
+    return str(ids[0].as_py())
 
 
 def _faults_of(target: TypeTable, name: str, fitted: FittedColumn) -> list[Fault]:

@@ -133,9 +133,18 @@ def stored_column(values: Sequence[Any], wanted: pa.DataType, of: ValueType) -> 
 
 
 def report_faults(
-    faults: Sequence[Fault], problems: ProblemLog, *, target: TypeTable, lines: Lines, source: str | None
+    faults: Sequence[Fault],
+    problems: ProblemLog,
+    *,
+    target: TypeTable,
+    lines: Lines,
+    source: str | None,
+    id_of: Callable[[int], str | None] = lambda _row: None,
 ) -> None:
-    """Add what is wrong with rows to a log, in the order of rows; messages are made only for those that it keeps."""
+    """Add what is wrong with rows to a log, in the order of rows; messages are made only for those that it keeps.
+
+    ``id_of`` tells the id of a row where it can be known: rows of a frame have no other place.
+    """
     found = [(int(row), fault) for fault in faults for row in fault.rows]
     found.sort(key=lambda each: each[0])
     full: set[str] = set()
@@ -148,6 +157,7 @@ def report_faults(
             message=fault.tell(row),
             type_key=target.key,
             property=fault.property,
+            id=id_of(row),
             source=source,
             line=int(lines[row]),
         )
