@@ -9,7 +9,8 @@
               gives as many rows of the same types from memory; nothing of ours can be faster than these
     memory    of the driver, for one million rows and for ten
 
-Rounds of all sides alternate, so that a noisy machine disturbs all alike; the figure is the median of the ratios.
+Rounds of all sides alternate, so that a noisy machine disturbs all alike; the figure is the median of the ratios. The
+first rounds do not count: Java compiles what hands rows to Python anew for minutes, and is nearly twice as fast then.
 
 Run it with: tox run -e bench-spark
 """
@@ -24,7 +25,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -136,7 +137,8 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=2_000_000)
     parser.add_argument("--edges", type=int, default=5_000_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--warm-up", type=int, default=5, help="rounds that do not count")
     parser.add_argument("--peak", action="store_true", help="load once and print what the processes took")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="omnigraph-spark-") as folder:
@@ -149,21 +151,18 @@ def main() -> None:
                 bench.load()
             print(json.dumps(peaks.__dict__))
             return
-        compare(bench, given.rounds)
+        compare(bench, given.rounds, given.warm_up)
     if not given.peak:
         compare_memory()
 
 
-def compare(bench: Bench, rounds: int) -> None:
+def compare(bench: Bench, rounds: int, warm_up: int) -> None:
     rows = bench.nodes + bench.edges
-    bench.write_parquet()
-    bench.load()
-    parquet, loads, alone, dropped = [], [], [], []
-    for _ in range(rounds):
-        parquet.append(bench.write_parquet())
-        loads.append(bench.load())
-        dropped.append(bench.write_nothing())
-        alone.append(bench.load_alone()["all"])
+    seen = []
+    for _ in range(warm_up + rounds):
+        seen.append((bench.write_parquet(), bench.load(), bench.write_nothing(), bench.load_alone()["all"]))
+        print(" ".join(f"{each:.2f}" for each in (seen[-1][0], seen[-1][1]["all"], *seen[-1][2:])), file=sys.stderr)
+    parquet, loads, dropped, alone = zip(*seen[warm_up:], strict=True)
     print(f"{bench.nodes:,} nodes and {bench.edges:,} edges, local[2], {rounds} rounds, medians")
     tell("Spark writes Parquet", statistics.median(parquet), rows)
     tell("Spark load, all checks", middle(loads, "all"), rows)
@@ -178,7 +177,7 @@ def compare(bench: Bench, rounds: int) -> None:
     floor = [each / nothing for each, nothing in zip(parquet, dropped, strict=True)]
     print(f"{'floor of any load, of Parquet throughput':<52} {statistics.median(floor):7.2f}")
     for what, columns in (("all columns of the Parquet", COLUMNS), ("one column of each type", FIRST_COLUMN)):
-        reads = [bench.read(columns) for _ in range(rounds + 1)][1:]
+        reads = [bench.read(columns) for _ in range(warm_up + rounds)][warm_up:]
         tell(f"read, {what}", statistics.median(each.graph for each in reads), rows)
         ratio = statistics.median(each.parquet / each.graph for each in reads)
         aim(f"read, {what}, of Parquet's", ratio, 0.60)
@@ -201,7 +200,7 @@ def compare_memory() -> None:
     aim("memory of the driver, ten times the rows", found[1]["driver"] / found[0]["driver"], 1.20, at_most=True)
 
 
-def middle(loads: list[dict[str, float]], name: str) -> float:
+def middle(loads: Sequence[dict[str, float]], name: str) -> float:
     return statistics.median(each[name] for each in loads)
 
 
