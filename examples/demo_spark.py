@@ -11,7 +11,7 @@ from __future__ import annotations
 import tempfile
 from pathlib import Path
 
-from pyspark.sql import Column, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 import omnigraph
@@ -23,11 +23,11 @@ SCHEMA = """
 node Person { name: String @key  age: I32  @range(age, 0..150) }
 edge Knows: Person -> Person @card(0..10) { since: Date }
 """
-PEOPLE, EDGES = 50_000, 200_000
+PEOPLE, EDGES, MERGED = 50_000, 200_000, 60_000
 
 
 def main() -> None:
-    """A load, the same load again, one that is refused, and reading it back."""
+    """A load, the same load again, one that is refused, reading it back, a merge, and its changes as a stream."""
     try:
         java = use_java()
     except InvalidInputError as error:
@@ -41,6 +41,10 @@ def main() -> None:
             show_load(spark, graph)
             show_refusal(spark, graph)
         show_reading(spark, uri)
+        with omnigraph.open(uri, actor="bo") as graph:
+            before = graph.snapshot().commit.id
+            show_merge(spark, graph)
+        show_changes(spark, uri, before, Path(folder) / "changes.check")
     spark.stop()
     print("\nSpark: every outcome was as it must be.")
 
@@ -84,6 +88,33 @@ def show_reading(spark: SparkSession, uri: Path) -> None:
     knows = spark.read.format("omnigraph").option("uri", str(uri)).option("edgeType", "Knows").load()
     oldest = knows.groupBy("src").count().agg(F.max("count")).collect()[0][0]
     must(oldest == EDGES // PEOPLE, 'format("omnigraph") is found by Spark itself; nobody knows more than four')
+
+
+def show_merge(spark: SparkSession, graph: omnigraph.Graph) -> None:
+    """Rows of equal key are replaced and the others are new, which tasks find out."""
+    number = F.col("id")
+    people = spark.range(PEOPLE // 2, PEOPLE // 2 + MERGED).select(
+        name_of(number).alias("name"), F.lit(99).alias("age")
+    )
+    omnigraph_spark.load(spark, graph, {"Person": people}, "merge")
+    found = omnigraph_spark.read(spark, graph.uri, "Person", columns=["age"])
+    counts = (found.count(), found.where("age = 99").count())
+    must(counts == (PEOPLE // 2 + MERGED, MERGED), f"{MERGED:,} people are merged by tasks: replaced or new, each once")
+
+
+def show_changes(spark: SparkSession, uri: Path, before: str, checkpoint: Path) -> None:
+    """What a commit changed comes as a stream."""
+    changes = spark.readStream.format("omnigraph").options(uri=str(uri), start=f"after:{before}").load()
+    seen: dict[str, int] = {}
+
+    def count(batch: DataFrame, _number: int) -> None:
+        for row in batch.groupBy("op").count().collect():
+            seen[row["op"]] = seen.get(row["op"], 0) + row["count"]
+
+    stream = changes.writeStream.foreachBatch(count).option("checkpointLocation", str(checkpoint))
+    stream.trigger(availableNow=True).start().awaitTermination()
+    replaced = PEOPLE // 2
+    must(seen == {"update": replaced, "insert": MERGED - replaced}, f"a stream of changes tells them apart: {seen}")
 
 
 def name_of(number: Column) -> Column:
