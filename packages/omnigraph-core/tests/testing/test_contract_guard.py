@@ -33,8 +33,10 @@ def run(tmp_path: Path):
     def run_module(body: str) -> tuple[int, str]:
         module = tmp_path / "test_author.py"
         module.write_text(textwrap.dedent(STORE) + textwrap.dedent(body), encoding="utf-8")
+        # The plugin of hypothesis takes longer to import than the whole run.
+        without = ["-p", "no:cacheprovider", "-p", "no:hypothesispytest"]
         done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--strict-markers", str(module)],
+            [sys.executable, "-m", "pytest", "-q", *without, "--strict-markers", str(module)],
             capture_output=True,
             text=True,
             cwd=tmp_path,
