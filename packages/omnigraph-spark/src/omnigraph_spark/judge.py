@@ -22,15 +22,22 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkJudge, Found
 from omnigraph_spark.task_errors import plain_errors, telling
-from omnigraph_spark.tasks import FAILURE, Batches, Task, attempted, gather, raise_failure, read_pieces, spread
+from omnigraph_spark.tasks import (
+    FAILURE,
+    PROBED_ROWS,
+    Batches,
+    Task,
+    attempted,
+    gather,
+    raise_failure,
+    read_pieces,
+    spread,
+)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from omnigraph import BulkTicket, RowSet
-
-_PROBED_ROWS: Final = 1_000_000
-"""Arrow makes its hash table anew for each comparison, so that each is about many rows."""
 
 _ROW: Final = pa.schema({"row": pa.int64()})
 _FIRST: Final = _ROW.append(pa.field("first", pa.int64()))
@@ -177,7 +184,7 @@ def compare_keys(ticket: BulkTicket, rows: RowSet, known: Sequence[RowSet], are_
             return
         every = (batch for each in known for batch in ticket.read(each, range(len(each.pieces))))
         keys = pa.chunked_array([batch["key"] for batch in every], pa.string())
-        for batch in gather(ticket.read(rows, pieces), _PROBED_ROWS):
+        for batch in gather(ticket.read(rows, pieces), PROBED_ROWS):
             is_known = pc.is_in(batch["key"], value_set=keys)
             yield batch.filter(is_known if are_known else pc.invert(is_known)).select(["row"])
 

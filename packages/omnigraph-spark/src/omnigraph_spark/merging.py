@@ -24,7 +24,7 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 from omnigraph import BulkMerger, MergedRows
 from omnigraph_spark.judge import JudgeLimits, SparkJudge
 from omnigraph_spark.task_errors import plain_errors, telling, told_errors
-from omnigraph_spark.tasks import FAILURE, Batches, Task, attempted, gather, raise_failure, spread
+from omnigraph_spark.tasks import FAILURE, PROBED_ROWS, Batches, Task, attempted, gather, raise_failure, spread
 from omnigraph_spark.workers import prepare_worker
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ _KEY_SCHEMA: Final = pa.schema({"piece": pa.int32(), "row": pa.int64(), "key": p
 _PLACES: Final = "key string, address long, row_id long, made_at long"
 _FOUND: Final = "piece int, row long, address long, row_id long, made_at long"
 _DONE: Final = f"number int, answer string, {FAILURE} binary"
-
-_PROBED_ROWS: Final = 1_000_000
-"""Arrow makes its hash table anew for each comparison, so that each is about many rows."""
 
 _PART_BITS: Final = 32
 """An address is the number of a part, and below it so many bits of an offset."""
@@ -128,7 +125,7 @@ def probe(ticket: BulkTicket, asked: RowsToMerge) -> Task:
             return
         with ticket.merge_work(asked) as work:
             own = pa.Table.from_batches(_keys(work, range(len(asked.rows.pieces))), _KEY_SCHEMA)
-            for batch in gather(work.places(numbers), _PROBED_ROWS):
+            for batch in gather(work.places(numbers), PROBED_ROWS):
                 at = pc.index_in(batch["key"], value_set=own["key"])
                 found, here = own.select(["piece", "row"]).take(at.drop_null()), batch.filter(at.is_valid())
                 for name in ("address", "row_id", "made_at"):

@@ -55,6 +55,9 @@ GATHERED_ROWS: Final = 60_000
 """Spark hands over ten thousand rows at a time; checking has a price per batch. Core takes six of these at once, and
 would cut a rest off seven and check that by itself."""
 
+PROBED_ROWS: Final = 1_000_000
+"""Arrow makes its hash table anew for each comparison of keys, so that each is about many rows."""
+
 
 def write_rows(ticket: BulkTicket, type_name: str) -> Task:
     """A task that writes the rows of one type of its partition."""
