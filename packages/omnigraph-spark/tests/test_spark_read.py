@@ -132,6 +132,34 @@ def test_a_frame_of_a_schema_shows_the_snapshot_of_its_first_use(spark: SparkSes
     assert counts == [4, 4]
 
 
+def test_a_frame_of_the_helper_is_planned_without_python(
+    spark: SparkSession, graph: og.Graph, capsys: pytest.CaptureFixture[str]
+):
+    """Spark plans a source of Python in processes of Python, whenever a DataFrame is used, which takes longer than a
+    million rows do."""
+    asked = "query q() { match { $a: Thing } return { $a.k } }"
+    helped = [omnigraph_spark.read(spark, graph.uri, "Thing"), omnigraph_spark.query(spark, graph.uri, asked)]
+    for frame in helped:
+        plan = plan_of(frame, capsys)
+        assert "MapInArrow read_omnigraph" in plan
+        assert "BatchScan" not in plan
+    assert "BatchScan" in plan_of(load(spark, graph, type="Thing"), capsys)
+
+
+def test_the_helper_reads_each_type_as_the_format_does(spark: SparkSession, graph: og.Graph):
+    for name in ("Thing", "Near"):
+        rows = graph.table(name).to_arrow()
+        frame = omnigraph_spark.read(spark, graph.uri, name)
+        assert frame.schema == load(spark, graph, type=name).schema
+        assert as_stored(frame, rows).combine_chunks().equals(rows.sort_by("id").combine_chunks())
+
+
+def test_a_type_without_rows_is_a_frame_without_rows(spark: SparkSession, tmp_path: Path):
+    graph = og.init(tmp_path / "g", schema="node A { k: String @key }")
+    for frame in (load(spark, graph, type="A"), omnigraph_spark.read(spark, graph.uri, "A")):
+        assert (frame.columns, frame.collect()) == (["id", "k"], [])
+
+
 def test_moments_are_read_by_branch_commit_and_tag(spark: SparkSession, tmp_path: Path):
     graph = make_graph(tmp_path / "g")
     before = graph.snapshot().commit.id
@@ -205,7 +233,9 @@ def test_what_is_wrong_is_told_by_the_helper_as_by_the_front_door(spark: SparkSe
         omnigraph_spark.read(spark, graph.uri, "Thin")
     with pytest.raises(InvalidInputError, match="exclude each other"):
         omnigraph_spark.read(spark, graph.uri, "Thing", branch="a", tag="b")
-    with pytest.raises(InvalidInputError, match="no JSON"):
+    with pytest.raises(InvalidInputError, match="parameter 'x' not provided"):
+        omnigraph_spark.query(spark, graph.uri, "query q($x: I64) { match { $a: Thing } return { $a.k } }")
+    with pytest.raises(InvalidInputError, match=r"\$x expects \[I64\]"):
         omnigraph_spark.query(
             spark, graph.uri, "query q($x: [I64]) { match { $a: Thing } return { $a.k } }", params={"x": {1}}
         )

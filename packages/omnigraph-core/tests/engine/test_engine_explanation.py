@@ -79,13 +79,15 @@ def line_of(explained: og.Explanation, word: str) -> str:
     return next(line for line in str(explained).splitlines() if line.lstrip().startswith(word))
 
 
-def test_explain_needs_values_only_to_run(graph: og.Graph) -> None:
+def test_explain_needs_values_only_to_run_or_where_some_are_given(graph: og.Graph) -> None:
     explained = graph.explain(QUERIES, "friends")
     assert [each.operator.split()[0] for each in explained.steps] == ["Project", "Sort", "Expand", "NodeScan"]
     with pytest.raises(InvalidInputError, match="parameter 'name' not provided"):
         graph.explain(QUERIES, "friends", analyze=True)
     with pytest.raises(InvalidInputError, match="name expects String"):
         graph.explain(QUERIES, "friends", params={"name": 5})
+    with pytest.raises(InvalidInputError, match="parameter 'name' not provided"):
+        graph.explain(QUERIES, "friends", params={})
 
 
 def test_explain_says_one_row_and_two_rows(graph: og.Graph) -> None:

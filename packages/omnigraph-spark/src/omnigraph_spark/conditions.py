@@ -9,9 +9,7 @@ judge it again.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import InvalidInputError
@@ -42,19 +40,6 @@ def check_taken(scan: TypeScan, conditions: Sequence[Any]) -> None:
             )
 
 
-def spell_conditions(conditions: Sequence[Condition]) -> str:
-    """Conditions as the text of an option."""
-    return json.dumps([list(each) for each in conditions], default=_spell_value)
-
-
 def conditions_of(items: Sequence[Any]) -> tuple[Condition, ...]:
     """What was read from the text of an option, as conditions; whether they are any is told by ``check_taken``."""
     return tuple(tuple(each) if isinstance(each, list) else each for each in items)
-
-
-def _spell_value(value: object) -> str:
-    if isinstance(value, date) and not isinstance(value, datetime):
-        return value.isoformat()
-    raise InvalidInputError(
-        f"{value!r} is no value of a condition.", help="Give a text, a number, true, false, a date, or a list of them."
-    )

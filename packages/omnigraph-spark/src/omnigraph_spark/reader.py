@@ -4,13 +4,14 @@
     a task     opens the pinned version, reads its parts, gives batches in Spark's own types
 
 A reader is pickled once for all tasks and holds nothing open. A query is one partition: it is computed by one task.
+Spark's planner asks a reader that ``format("omnigraph")`` gave it; ``frame_of`` makes a DataFrame without the planner.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
@@ -19,8 +20,15 @@ from pyspark.sql.types import StructType
 import omnigraph
 from omnigraph_spark.conditions import Condition
 from omnigraph_spark.filters import condition_of
+from omnigraph_spark.query_text import query_text
 from omnigraph_spark.schema import arrow_schema_for, cast_batch, spark_schema
+from omnigraph_spark.task_errors import telling
 from omnigraph_spark.workers import prepare_worker
+
+if TYPE_CHECKING:
+    import os
+
+    from pyspark.sql import DataFrame, SparkSession
 
 ROWS_PER_PARTITION: Final = 1_000_000
 """Parts are read together up to so many rows: a task of fewer takes longer to start than to read."""
@@ -130,6 +138,46 @@ class QueryReader(DataSourceReader):
         schema = arrow_schema_for(self.asked)
         for batch in self.scan.read().to_batches(max_chunksize=_BATCH_ROWS):
             yield cast_batch(batch, schema)
+
+
+def frame_of(spark: SparkSession, reader: TypeReader | QueryReader) -> DataFrame:
+    """A DataFrame of all that a reader reads, in its own partitions; they are chosen now."""
+    pieces = reader.partitions()
+
+    # Plans of Spark show its name.
+    @telling
+    def read_omnigraph(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for number in batch["id"].to_pylist():
+                yield from reader.read(pieces[number])
+
+    return spark.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(read_omnigraph, reader.asked)
+
+
+def scan_query(
+    graph: omnigraph.Graph,
+    source: str | os.PathLike[str],
+    name: str | None,
+    params: Mapping[str, Any] | None,
+    commit_id: str | None,
+    options: Mapping[str, Any] | None,
+) -> QueryScan:
+    """The result of a query; what is wrong with it is told now. The plan knows the columns, so nothing is run.
+
+    Raises:
+        CompileError: the query is wrong.
+        InvalidInputError: a parameter is wrong or missing, or the query changes the graph.
+    """
+    explained = graph.explain(source, name, params=params or {}, snapshot=commit_id)
+    return QueryScan(
+        uri=graph.uri,
+        options=dict(options or {}),
+        commit_id=explained.commit_id,
+        text=query_text(source),
+        query_name=name,
+        params=params,
+        schema=explained.schema,
+    )
 
 
 def schema_of(scan: omnigraph.TypeScan | QueryScan) -> StructType:

@@ -19,13 +19,13 @@ from omnigraph_spark.change_stream import change_schema, make_stream_reader
 from omnigraph_spark.conditions import check_taken
 from omnigraph_spark.moments import choose_commit
 from omnigraph_spark.options import SourceOptions, parse_options
-from omnigraph_spark.query_text import query_text
 from omnigraph_spark.reader import (
     ROWS_PER_PARTITION,
     FilteringTypeReader,
     QueryReader,
     QueryScan,
     TypeReader,
+    scan_query,
     schema_of,
 )
 from omnigraph_spark.schema import check_asked, names_of
@@ -119,19 +119,8 @@ class OmnigraphSource(DataSource):
                 help='Give a type, .option("type", "Film"), or a query, .option("query", "query ... { ... }"); for a '
                 'stream of changes say where it begins, .option("start", "now").',
             )
-        params = self.given.get("params")
         with self._open() as graph:
-            # The plan knows the columns of the result, so nothing is run here.
-            explained, uri = graph.explain(source, name, params=params, snapshot=self.commit_id), graph.uri
-        return QueryScan(
-            uri=uri,
-            options=self.given.storage,
-            commit_id=explained.commit_id,
-            text=query_text(source),
-            query_name=name,
-            params=params,
-            schema=explained.schema,
-        )
+            return scan_query(graph, source, name, self.given.get("params"), self.commit_id, self.given.storage)
 
     def _open(self) -> omnigraph.Graph:
         return omnigraph.open(self.given.uri, mode="r", options=self.given.storage)

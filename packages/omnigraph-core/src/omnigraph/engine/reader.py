@@ -149,7 +149,7 @@ class Reader:
                 else "Its plan needs no graph: omnigraph.explain(source, schema), or omnigraph explain --schema FILE.",
                 details={"query": plan.name},
             )
-        parameters = bind_parameters(plan, params) if is_run or params else {}
+        parameters = bind_parameters(plan, params) if is_run or params is not None else {}
         return Prepared(plan=plan, parameters=parameters, schema=snapshot.schema)
 
     def plan(self, source: QuerySource, name: str | None, schema: GraphSchema) -> Plan:

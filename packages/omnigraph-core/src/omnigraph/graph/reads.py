@@ -102,8 +102,8 @@ class ReadVerbs:
     ) -> Explanation:
         """How a read is run: its plan, what traversals go by and why, estimates and indexes.
 
-        With ``analyze`` it is run, and each step tells its rows, time, bytes and requests; only then parameters need
-        values. Raises as ``query``.
+        With ``analyze`` it is run, and each step tells its rows, time, bytes and requests. Parameters need values then,
+        and wherever ``params`` are given: an empty mapping gives none of them. Raises as ``query``.
         """
         with self._lifetime:
             seen = self._repository.snapshot_of(branch or "main", snapshot)
