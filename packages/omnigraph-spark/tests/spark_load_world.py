@@ -23,9 +23,9 @@ from omnigraph.errors import ConstraintError, InvalidInputError, OmnigraphError
 from omnigraph.write.bulk import publishing
 from omnigraph.write.validation.sets import LIMITS
 from omnigraph_spark import inputs, loading
+from omnigraph_spark.file_ranges import list_ranges
 from omnigraph_spark.judge import JudgeLimits, SparkJudge
 from omnigraph_spark.merging import SparkMerger
-from omnigraph_spark.text_ranges import list_texts
 
 SCHEMA = """
 node Person {
@@ -56,7 +56,7 @@ Record = dict[str, Any]
 
 def cut_every(range_bytes: int, patch: Callable[[Any, str, Any], None] = setattr) -> None:
     """Let files be cut into ranges of so few bytes."""
-    patch(inputs, "list_texts", partial(list_texts, range_bytes=range_bytes))
+    patch(inputs, "list_ranges", partial(list_ranges, range_bytes=range_bytes))
 
 
 def judge_by(way: str, patch: Callable[[Any, str, Any], None] = setattr) -> None:

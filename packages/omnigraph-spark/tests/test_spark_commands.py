@@ -144,6 +144,31 @@ def test_words_that_are_wrong_are_told_with_their_exit_code(place: Path, words: 
     assert says in refused.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["load", "gone.omni", "--data", "parts", "--mode", "append"], "gone.omni"),
+        (["load", "graph.omni", "--data", "parts", "--mode", "append", "--branch", "gone"], 'no branch "gone"'),
+        (["load", "graph.omni", "--data", "parts", "--mode", "append", "--branch", "b", "--from", "gone"], '"gone"'),
+        (["load", "graph.omni", "--data", "Persn=parts", "--mode", "append"], 'Did you mean "Person"'),
+        (["export", "gone.omni", "out"], "gone.omni"),
+        (["export", "graph.omni", "out", "--branch", "gone"], 'no branch "gone"'),
+        (["export", "graph.omni", "out", "--type", "Persn"], 'Did you mean "Person"'),
+    ],
+    ids=lambda words: " ".join(words) if isinstance(words, list) else "",
+)
+def test_what_is_not_there_is_told_before_spark_starts(
+    place: Path, words: list[str], says: str, monkeypatch: pytest.MonkeyPatch
+):
+    for module in ("load", "export"):
+        # By its name in sys.modules: the command of the same name stands in its place.
+        monkeypatch.setattr(sys.modules[f"omnigraph_spark.commands.{module}"], "running_spark", None)
+    refused = run(*words)
+    assert (refused.exit_code, refused.stdout) == (1, "")
+    assert says in refused.stderr
+    assert not Path("out").exists()
+
+
 # ── with Spark ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

@@ -15,8 +15,9 @@ from pyspark.sql import SparkSession
 
 from omnigraph import TypedText
 from omnigraph.errors import InvalidInputError
+from omnigraph_spark.file_ranges import FileRange, list_ranges
 from omnigraph_spark.inputs import Inputs, sort_inputs
-from omnigraph_spark.text_ranges import TextRange, count_quotes, list_texts, open_range, with_quotes
+from omnigraph_spark.text_ranges import count_quotes, open_text, with_quotes
 
 NO_SPARK = cast("SparkSession", None)
 
@@ -37,8 +38,8 @@ def paths(given: Inputs) -> list[str]:
     return [Path(each.path).name for each in given.ranges]
 
 
-def read(piece: TextRange) -> bytes:
-    with open_range(piece) as text:
+def read(piece: FileRange) -> bytes:
+    with open_text(piece) as text:
         file = text.file if isinstance(text, TypedText) else text
         return b"".join(iter(lambda: file.read(7), b""))
 
@@ -129,7 +130,7 @@ def test_ranges_of_csv_are_whole_rows_and_together_the_file(
     rows = ['"' + cell.replace('"', '""') + f'",1{end}' for cell in ["header", *cells]]
     path = tmp_path / "cut.csv"
     path.write_text("".join(rows), newline="")
-    ranges = list_texts([path], "Person", range_bytes=range_bytes)
+    ranges = list_ranges([path], "Person", range_bytes=range_bytes)
     ranges = with_quotes(ranges, [count_quotes(each) for each in ranges])
     texts = [read(each).decode() for each in ranges]
     assert "".join(texts) == "".join(rows)
@@ -142,7 +143,7 @@ def test_ranges_of_csv_are_whole_rows_and_together_the_file(
 def test_ranges_of_another_file_do_not_follow_from_the_quotes_of_the_one_before(tmp_path: Path):
     (tmp_path / "a.csv").write_text('name\n"never closed\n')
     (tmp_path / "b.csv").write_text("name\nx\ny\n")
-    ranges = list_texts([tmp_path / "a.csv", tmp_path / "b.csv"], "Person", range_bytes=4)
+    ranges = list_ranges([tmp_path / "a.csv", tmp_path / "b.csv"], "Person", range_bytes=4)
     settled = with_quotes(ranges, [count_quotes(each) for each in ranges])
     assert [each.starts_quoted for each in settled if each.path.endswith("b.csv")] == [False] * 3
     assert settled[-4].ends_quoted
@@ -151,13 +152,13 @@ def test_ranges_of_another_file_do_not_follow_from_the_quotes_of_the_one_before(
 def test_later_ranges_of_csv_know_the_columns(tmp_path: Path):
     path = tmp_path / "people.tsv"
     path.write_bytes('\ufeff\n"na""me"\tage\r\nx\t1\r\ny\t2\r\n'.encode())
-    first, *others = list_texts([path], "Person", range_bytes=8)
-    with open_range(first) as text:
+    first, *others = list_ranges([path], "Person", range_bytes=8)
+    with open_text(first) as text:
         assert isinstance(text, TypedText)
         assert text.columns is None
     assert others
     for piece in others:
-        with open_range(piece) as text:
+        with open_text(piece) as text:
             assert isinstance(text, TypedText)
             assert (text.columns, text.delimiter) == (['na"me', "age"], "\t")
 
@@ -165,20 +166,20 @@ def test_later_ranges_of_csv_know_the_columns(tmp_path: Path):
 def test_quotes_mean_nothing_in_jsonl(tmp_path: Path):
     path = tmp_path / "rows.jsonl"
     path.write_text('{"a": "x\n{"b": 1}\n{"c": 2}\n')
-    ranges = list_texts([path], "Person", range_bytes=12)
+    ranges = list_ranges([path], "Person", range_bytes=12)
     assert [read(each) for each in ranges] == [b'{"a": "x\n{"b": 1}\n', b'{"c": 2}\n', b""]
 
 
 def test_a_packed_file_is_one_range(tmp_path: Path):
     path = tmp_path / "people.csv.gz"
     path.write_bytes(gzip.compress(b"name\n" + b"x\n" * 1000))
-    (piece,) = list_texts([path], "Person", range_bytes=4)
+    (piece,) = list_ranges([path], "Person", range_bytes=4)
     assert read(piece) == b"name\n" + b"x\n" * 1000
 
 
 def test_a_file_that_is_gone_when_a_task_comes_is_told(tmp_path: Path):
-    piece = TextRange(path=str(tmp_path / "gone.csv"), start=0, end=5, type_name="Person")
-    with pytest.raises(InvalidInputError, match="cannot be read"), open_range(piece):
+    piece = FileRange(path=str(tmp_path / "gone.csv"), start=0, end=5, type_name="Person")
+    with pytest.raises(InvalidInputError, match="cannot be read"), open_text(piece):
         pass
 
 

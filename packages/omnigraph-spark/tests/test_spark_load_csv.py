@@ -16,7 +16,7 @@ import omnigraph as og
 import omnigraph_spark
 from omnigraph.errors import ConstraintError, InvalidInputError, NotFoundError
 from omnigraph_spark import inputs
-from omnigraph_spark.text_ranges import list_texts
+from omnigraph_spark.file_ranges import list_ranges
 
 PEOPLE = """
 node Person { name: String @key  age: I32?  note: String? }
@@ -35,7 +35,7 @@ def graph(tmp_path: Path) -> str:
 @pytest.fixture
 def small_ranges(monkeypatch: pytest.MonkeyPatch) -> None:
     """Files are cut every few rows."""
-    monkeypatch.setattr(inputs, "list_texts", partial(list_texts, range_bytes=40))
+    monkeypatch.setattr(inputs, "list_ranges", partial(list_ranges, range_bytes=40))
 
 
 def write(path: Path, *rows: str) -> str:
@@ -112,7 +112,7 @@ def test_a_file_that_is_cut_between_and_within_rows_is_read_once(
     notes = ["", "a\nb", 'quotes " and\n\n"lines"\n', "x" * 100, "\n" * 90, "c,d"] * 4
     rows = [row_of(f"p{n}", note) for n, note in enumerate(notes)]
     path = write(tmp_path / "people.csv", "name,note", *rows)
-    assert len(list_texts([path], "Person", range_bytes=40)) > 20
+    assert len(list_ranges([path], "Person", range_bytes=40)) > 20
     done = omnigraph_spark.load(spark, graph, {"Person": path}, "append")
     assert done.total == len(notes)
     assert dict(rows_of(graph, "Person", "name", "note")) == {f"p{n}": note for n, note in enumerate(notes)}

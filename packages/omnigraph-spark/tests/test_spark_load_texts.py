@@ -15,6 +15,7 @@ import omnigraph as og
 import omnigraph_spark
 from omnigraph import BulkAttempt
 from omnigraph.errors import ConstraintError, InvalidInputError
+from omnigraph_spark.file_ranges import list_ranges
 from omnigraph_spark.tasks import BRIEF_PROBLEMS, WORDY_ANSWERS, write_ranges
 
 UNREADABLE: list[str | Record] = [
@@ -162,12 +163,10 @@ def test_of_very_many_answers_the_later_ones_tell_few_problems_and_count_all(tmp
     graph = make_graph(tmp_path / "g.omni")
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"\n".join(lines([person(f"P{number}", age=151) for number in range(130)])))
-    asked = {"path": [str(path)], "start": [0], "end": [path.stat().st_size], "type_name": pa.nulls(1, pa.string())}
-    quoted = {"starts_quoted": [False], "ends_quoted": [False]}
-    task = write_ranges(graph.bulk())
+    task = write_ranges(graph.bulk(), list_ranges([path]) * (WORDY_ANSWERS + 1))
     told = {}
     for number in (0, WORDY_ANSWERS - 1, WORDY_ANSWERS):
-        (batch,) = task([pa.record_batch({"number": [number], **asked, **quoted})])
+        (batch,) = task([pa.record_batch({"id": [number]})])
         attempt = BulkAttempt.from_json(batch["answer"][0].as_py())
         told[number] = [
             (reason, count, sum(each.reason == reason for each in attempt.problems))

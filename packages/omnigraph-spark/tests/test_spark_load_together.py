@@ -254,7 +254,7 @@ def busy(batches):
     raise StorageError("The store is busy. " + "x" * 5_000, condition=StorageCondition.TRANSIENT, help="Wait.")
     yield
 
-loading.write_ranges = lambda ticket: telling(busy)
+loading.write_ranges = lambda ticket, ranges: telling(busy)
 try:
     omnigraph_spark.load(spark, uri, path, "merge")
 except StorageError as error:

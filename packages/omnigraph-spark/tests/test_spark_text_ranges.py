@@ -10,17 +10,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import InvalidInputError
-from omnigraph_spark.text_ranges import TextRange, list_texts, open_range
+from omnigraph_spark.file_ranges import FileRange, list_ranges
+from omnigraph_spark.text_ranges import open_text
 
 
-def read(piece: TextRange, block: int = 3) -> bytes:
+def read(piece: FileRange, block: int = 3) -> bytes:
     """What a reader gets that asks for little at a time."""
-    with open_range(piece) as file:
+    with open_text(piece) as file:
         assert file.name == piece.path
         return b"".join(iter(lambda: file.read(block), b""))
 
 
-def names(ranges: list[TextRange]) -> list[str]:
+def names(ranges: list[FileRange]) -> list[str]:
     return [Path(each.path).name for each in ranges]
 
 
@@ -29,7 +30,7 @@ def test_every_line_is_in_the_range_that_it_begins_in(tmp_path_factory, parts, s
     text = b"".join(parts)
     path = tmp_path_factory.mktemp("texts") / "in.jsonl"
     path.write_bytes(text)
-    ranges = list_texts([path], range_bytes=size)
+    ranges = list_ranges([path], range_bytes=size)
     assert [(each.start, each.end) for each in ranges] == [
         (start, min(start + size, len(text))) for start in range(0, len(text), size)
     ]
@@ -43,7 +44,7 @@ def test_every_line_is_in_the_range_that_it_begins_in(tmp_path_factory, parts, s
 
 def test_a_packed_text_is_one_range_and_is_read_unpacked(tmp_path: Path):
     (tmp_path / "in.JSONL.gz").write_bytes(gzip.compress(b"{}\n{}\n"))
-    (only,) = list_texts([tmp_path / "in.JSONL.gz"], range_bytes=1)
+    (only,) = list_ranges([tmp_path / "in.JSONL.gz"], range_bytes=1)
     assert read(only) == b"{}\n{}\n"
 
 
@@ -51,17 +52,17 @@ def test_files_come_in_the_order_given_and_those_of_a_directory_or_pattern_by_na
     for name in ("b.jsonl", "a.ndjson", "c.jsonl.gz", "notes.txt", "z.jsonl"):
         (tmp_path / name).write_bytes(b"{}")
     (tmp_path / "below.jsonl").mkdir()
-    assert names(list_texts([tmp_path], range_bytes=9)) == ["a.ndjson", "b.jsonl", "c.jsonl.gz", "z.jsonl"]
-    assert names(list_texts([str(tmp_path / "[bz].jsonl")], range_bytes=9)) == ["b.jsonl", "z.jsonl"]
+    assert names(list_ranges([tmp_path], range_bytes=9)) == ["a.ndjson", "b.jsonl", "c.jsonl.gz", "z.jsonl"]
+    assert names(list_ranges([str(tmp_path / "[bz].jsonl")], range_bytes=9)) == ["b.jsonl", "z.jsonl"]
     again = [tmp_path / "z.jsonl", tmp_path / "b.jsonl"]
-    assert names(list_texts(again, range_bytes=9)) == ["z.jsonl", "b.jsonl"]
-    assert list_texts([(tmp_path / "b.jsonl").as_uri()], range_bytes=9)[0].end == 2
-    assert names(list_texts([tmp_path.as_uri()], range_bytes=9)) == ["a.ndjson", "b.jsonl", "c.jsonl.gz", "z.jsonl"]
+    assert names(list_ranges(again, range_bytes=9)) == ["z.jsonl", "b.jsonl"]
+    assert list_ranges([(tmp_path / "b.jsonl").as_uri()], range_bytes=9)[0].end == 2
+    assert names(list_ranges([tmp_path.as_uri()], range_bytes=9)) == ["a.ndjson", "b.jsonl", "c.jsonl.gz", "z.jsonl"]
 
 
 def test_a_uri_is_read_as_the_file_is(tmp_path: Path):
     (tmp_path / "a.jsonl").write_bytes(b"one\ntwo\nthree")
-    ranges = list_texts([(tmp_path / "a.jsonl").as_uri()], range_bytes=5)
+    ranges = list_ranges([(tmp_path / "a.jsonl").as_uri()], range_bytes=5)
     assert [read(each) for each in ranges] == [b"one\ntwo\n", b"three", b""]
 
 
@@ -80,14 +81,14 @@ def test_a_name_without_text_behind_it_is_refused_with_what_to_give(tmp_path: Pa
     (tmp_path / "empty").mkdir()
     (tmp_path / "rows.parquet").write_bytes(b"PAR1")
     with pytest.raises(InvalidInputError, match=said) as caught:
-        list_texts([name if "://" in name else tmp_path / name], range_bytes=9)
+        list_ranges([name if "://" in name else tmp_path / name], range_bytes=9)
     assert advice in (caught.value.help or "")
 
 
 @pytest.mark.parametrize("content", [gzip.compress(b"{}\n" * 99)[:-9], b"{}\n"], ids=["cut off", "not packed"])
 def test_a_packed_text_that_is_damaged_is_told(tmp_path: Path, content: bytes):
     (tmp_path / "a.jsonl.gz").write_bytes(content)
-    (only,) = list_texts([tmp_path / "a.jsonl.gz"], range_bytes=9)
+    (only,) = list_ranges([tmp_path / "a.jsonl.gz"], range_bytes=9)
     with pytest.raises(InvalidInputError, match=r"a\.jsonl\.gz is no whole gzip file"):
         read(only, 1000)
 
@@ -95,7 +96,7 @@ def test_a_packed_text_that_is_damaged_is_told(tmp_path: Path, content: bytes):
 def test_a_file_that_a_task_does_not_find_is_told_with_what_it_takes(tmp_path: Path):
     with (
         pytest.raises(InvalidInputError, match="cannot be read") as caught,
-        open_range(TextRange(path=str(tmp_path / "gone.jsonl"), start=0, end=9)),
+        open_text(FileRange(path=str(tmp_path / "gone.jsonl"), start=0, end=9)),
     ):
         pass
     assert "for the tasks too" in (caught.value.help or "")

@@ -9,6 +9,7 @@ import pickle
 import uuid
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import BulkAttempt, BulkReceipt
-from omnigraph.errors import ConstraintError, InvalidInputError, NotFoundError, OmnigraphError
+from omnigraph.errors import ConstraintError, InternalError, InvalidInputError, NotFoundError, OmnigraphError
 from omnigraph.write.problems import Problem
 from omnigraph.write.records.reasons import Reason
 
@@ -231,6 +232,14 @@ def test_records_that_are_no_rows_are_told_before_rules_that_are_broken(graph: o
         both.raise_problems()
     BulkAttempt.together([fine, fine]).raise_problems()
     BulkAttempt.together([]).raise_problems()
+
+
+def test_rows_that_could_not_be_read_are_never_left_out_in_silence(graph: og.Graph):
+    ticket = graph.bulk()
+    good, bad = ticket.attempt(named(person("ann"))), ticket.attempt(named("{"))
+    with pytest.raises(InternalError, match="could not be read"):
+        graph.bulk_publish([good, replace(bad, problems=(), counts={})], "append")
+    assert len(graph.table("Person")) == 0
 
 
 def test_of_many_problems_a_hundred_are_kept_and_all_are_counted(graph: og.Graph):

@@ -1,8 +1,7 @@
-"""What a user gives to ``load`` becomes frames by type, and ranges of text.
+"""What a user gives to ``load`` becomes frames by type, and ranges of files.
 
 {"Person": DataFrame}                 a frame of Spark's
-{"Person": "people.parquet"}          Parquet, read by Spark
-{"Person": "people.csv"}              rows of one type, CSV or JSONL, read by tasks of ours, range by range
+{"Person": "people.parquet"}          rows of one type, Parquet, CSV or JSONL, read by tasks of ours, range by range
 "seed.jsonl", ["a.jsonl", "b/"]       records of all types, read the same way
 """
 
@@ -14,11 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import InvalidInputError
-from omnigraph_spark.text_files import Form, form_behind
-from omnigraph_spark.text_ranges import TextRange, list_texts
+from omnigraph_spark.file_ranges import FileRange, list_ranges
+from omnigraph_spark.input_files import Form, form_behind
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
+
+MANY_FILES: Final = 64
+SMALL_BYTES: Final = 4 * 1024 * 1024
+"""More files of Parquet, which are smaller on average, are left to Spark: each would be a task and a part."""
 
 _FORMS: Final = (
     'Give DataFrames or files by type, such as {"Person": df, "Knows": "knows.parquet", "City": ["a.csv", "b.csv"]}; '
@@ -44,7 +47,7 @@ class Inputs:
     """
 
     frames: tuple[TypedInput, ...] = ()
-    ranges: tuple[TextRange, ...] = ()
+    ranges: tuple[FileRange, ...] = ()
 
     @property
     def types(self) -> list[str] | None:
@@ -69,7 +72,7 @@ def sort_inputs(spark: SparkSession, data: Any) -> Inputs:
     if _is_path(data):
         data = [data]
     if isinstance(data, Sequence) and data and all(_is_path(each) for each in data):
-        return Inputs(ranges=tuple(list_texts(data)))
+        return Inputs(ranges=tuple(list_ranges(data)))
     what = f"A value of type {type(data).__name__}" if data else "Nothing was given, which"
     raise InvalidInputError(f"{what} cannot be loaded.", help=_FORMS)
 
@@ -92,9 +95,24 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
         told = ", ".join(f"{path} ({form})" for form, path in forms.items())
         raise InvalidInputError(f"What is given for {name} is not of one form: {told}.", help="Give files of one form.")
     (form,) = forms
-    if form is Form.PARQUET:
+    ranges = _list_parquet(name, paths) if form is Form.PARQUET else list_ranges(paths, name, form)
+    if ranges is None:
         return Inputs(frames=(TypedInput(type_name=name, frame=_read_parquet(spark, paths)),))
-    return Inputs(ranges=tuple(list_texts(paths, name, form)))
+    return Inputs(ranges=tuple(ranges))
+
+
+def _list_parquet(name: str, paths: Sequence[str]) -> list[FileRange] | None:
+    """The ranges of Parquet; None where Spark is to read it.
+
+    Spark knows directories that are named by values, reaches places that Arrow does not, and reads several files in one
+    task, where they are many and small.
+    """
+    try:
+        ranges = list_ranges(paths, name, Form.PARQUET)
+    except (InvalidInputError, OSError):
+        return None
+    files, size = len({each.path for each in ranges}), sum(each.end - each.start for each in ranges)
+    return None if files > MANY_FILES and size < files * SMALL_BYTES else ranges
 
 
 def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:

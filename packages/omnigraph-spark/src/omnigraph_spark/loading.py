@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final
 import omnigraph
 from omnigraph import BulkAttempt, LoadProgress
 from omnigraph.errors import AlreadyExistsError, InvalidInputError
+from omnigraph_spark.file_ranges import FileRange
 from omnigraph_spark.inputs import Inputs, TypedInput, sort_inputs
 from omnigraph_spark.judge import SparkJudge
 from omnigraph_spark.merging import SparkMerger
@@ -28,15 +29,13 @@ from omnigraph_spark.tasks import (
     ANSWER,
     FAILURE,
     QUOTES,
-    RANGES,
     count_quotes_of,
+    one_by_one,
     raise_failure,
-    range_rows,
-    spread,
     write_ranges,
     write_rows,
 )
-from omnigraph_spark.text_ranges import TextRange, open_range, with_quotes
+from omnigraph_spark.text_ranges import open_text, with_quotes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,20 +137,20 @@ class Written:
     """What all tasks of a load wrote.
 
     Attributes:
-        attempts: in the order of the input, frames before texts.
-        ranges: for each of the last of them, the range of text that it was read from and how many lines stand before
+        attempts: in the order of the input, frames before files.
+        ranges: for each of the last of them, the range of a file that it was read from and how many lines stand before
             it; frames have none.
     """
 
     attempts: tuple[BulkAttempt, ...] = ()
-    ranges: tuple[tuple[TextRange, int], ...] = ()
+    ranges: tuple[tuple[FileRange, int], ...] = ()
 
     def locate(self, ticket: BulkTicket) -> Callable[[BulkReceipt, int], tuple[str | None, int | None]]:
         """From a receipt and the ordinal of one of its rows to its file and line; frames have neither."""
-        of_texts = self.attempts[len(self.attempts) - len(self.ranges) :]
+        of_files = self.attempts[len(self.attempts) - len(self.ranges) :]
         places = {
             id(receipt): place
-            for attempt, place in zip(of_texts, self.ranges, strict=True)
+            for attempt, place in zip(of_files, self.ranges, strict=True)
             for receipt in attempt.receipts
         }
         return _Lines(ticket, places)
@@ -159,10 +158,10 @@ class Written:
 
 @dataclass(slots=True)
 class _Lines:
-    """Looks rows up in the text that they came from; it is read again only when something is wrong with them."""
+    """Looks rows up in the files that they came from; text is read again only when something is wrong with them."""
 
     ticket: BulkTicket
-    places: dict[int, tuple[TextRange, int]]
+    places: dict[int, tuple[FileRange, int]]
     known: dict[int, npt.NDArray[np.int64]] = field(default_factory=dict)
 
     def __call__(self, receipt: BulkReceipt, row: int) -> tuple[str | None, int | None]:
@@ -170,9 +169,11 @@ class _Lines:
         if place is None:
             return None, None
         piece, before = place
+        if piece.is_parquet:
+            return piece.path, before + row + 1
         lines = self.known.get(id(receipt))
         if lines is None:
-            with open_range(piece) as text:
+            with open_text(piece) as text:
                 lines = self.known[id(receipt)] = self.ticket.lines_of(text, receipt.type_key)
         return piece.path, before + int(lines[row])
 
@@ -185,8 +186,8 @@ def _write(spark: SparkSession, ticket: BulkTicket, inputs: Inputs, progress: Pr
     if not inputs.ranges:
         return Written(attempts=tuple(attempts))
     ranges = _settle_quotes(spark, inputs.ranges)
-    found = _answers(spread(spark, range_rows(ranges), RANGES).mapInArrow(write_ranges(ticket), ANSWER))
-    places: list[tuple[TextRange, int]] = []
+    found = _answers(one_by_one(spark, len(ranges)).mapInArrow(write_ranges(ticket, ranges), ANSWER))
+    places: list[tuple[FileRange, int]] = []
     before = 0
     for piece, attempt in zip(ranges, found, strict=True):
         before = before if piece.start else 0
@@ -206,14 +207,14 @@ def _write_frame(ticket: BulkTicket, given: TypedInput) -> list[BulkAttempt]:
     return _answers(given.frame.mapInArrow(write_rows(ticket, given.type_name), ANSWER)) or [named]
 
 
-def _settle_quotes(spark: SparkSession, ranges: Sequence[TextRange]) -> list[TextRange]:
+def _settle_quotes(spark: SparkSession, ranges: Sequence[FileRange]) -> list[FileRange]:
     """Ranges of CSV that know whether they begin within quotes: which takes a look at all that is before them."""
     cut = {each.path for each in ranges if each.start and each.delimiter is not None}
     if not cut:
         return list(ranges)
     asked = [number for number, each in enumerate(ranges) if each.path in cut]
-    rows = range_rows([ranges[number] for number in asked])
-    answers = spread(spark, rows, RANGES).mapInArrow(count_quotes_of, QUOTES).collect()
+    count_quotes = count_quotes_of([ranges[number] for number in asked])
+    answers = one_by_one(spark, len(asked)).mapInArrow(count_quotes, QUOTES).collect()
     for each in answers:
         raise_failure(each[FAILURE])
     counts = dict.fromkeys(range(len(ranges)), 0) | {asked[each["number"]]: each["quotes"] for each in answers}

@@ -23,6 +23,7 @@ from omnigraph_spark.filters import condition_of
 from omnigraph_spark.query_text import query_text
 from omnigraph_spark.schema import arrow_schema_for, cast_batch, spark_schema
 from omnigraph_spark.task_errors import telling
+from omnigraph_spark.tasks import numbers_in, one_by_one
 from omnigraph_spark.workers import prepare_worker
 
 if TYPE_CHECKING:
@@ -147,11 +148,10 @@ def frame_of(spark: SparkSession, reader: TypeReader | QueryReader) -> DataFrame
     # Plans of Spark show its name.
     @telling
     def read_omnigraph(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            for number in batch["id"].to_pylist():
-                yield from reader.read(pieces[number])
+        for number in numbers_in(batches):
+            yield from reader.read(pieces[number])
 
-    return spark.range(0, len(pieces), 1, max(1, len(pieces))).mapInArrow(read_omnigraph, reader.asked)
+    return one_by_one(spark, len(pieces)).mapInArrow(read_omnigraph, reader.asked)
 
 
 def scan_query(

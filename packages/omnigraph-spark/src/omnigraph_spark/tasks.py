@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
+from omnigraph_spark.file_ranges import FileRange
+from omnigraph_spark.parquet_ranges import open_parquet
 from omnigraph_spark.task_errors import telling
-from omnigraph_spark.text_ranges import TextRange, count_quotes, open_range
+from omnigraph_spark.text_ranges import count_quotes, open_text
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,15 +41,13 @@ ANSWER: Final = f"number long, answer string, {FAILURE} binary"
 QUOTES: Final = f"number long, quotes long, {FAILURE} binary"
 """The columns of what ``count_quotes_of`` returns."""
 
-RANGES: Final = (
-    "number long, path string, start long, end long, type_name string, starts_quoted boolean, ends_quoted boolean"
-)
-"""The columns of what there is to read: the fields of a ``TextRange`` behind its number."""
-
 WORDY_ANSWERS: Final = 1_000
 BRIEF_PROBLEMS: Final = 10
 """The driver holds what all tasks hand back, and all of them may be wrong. What comes first is told first: so many
 answers tell a hundred problems of each reason, and those behind them so many in all."""
+
+MOST_TASKS: Final = 1_000
+"""Of one job: each takes some milliseconds of the driver, so that beyond them a task has several things to do."""
 
 _PASSING: Final = (StorageCondition.TRANSIENT, StorageCondition.UNKNOWN)
 
@@ -88,48 +88,58 @@ def written_rows(ticket: BulkTicket, type_name: str, batches: Batches) -> BulkAt
     return replace(attempt, problems=unplaced)
 
 
-def write_ranges(ticket: BulkTicket) -> Task:
-    """A task that writes the rows of ranges of text; each is a row of ``RANGES``."""
+def write_ranges(ticket: BulkTicket, ranges: Sequence[FileRange]) -> Task:
+    """A task that writes the rows of ranges of files; see ``one_by_one``."""
 
     @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for number, piece in _ranges(batches):
-            yield _answer(number, *attempted(partial(written_range, ticket, piece)))
+        for number in numbers_in(batches):
+            yield _answer(number, *attempted(partial(written_range, ticket, ranges[number])))
 
     return task
 
 
-def written_range(ticket: BulkTicket, piece: TextRange) -> BulkAttempt:
-    """Write the rows of a range of text."""
-    with open_range(piece) as text:
-        attempt = ticket.attempt(text)
-    if piece.start and not attempt.is_readable and all(each.line is None for each in attempt.problems):
-        # The columns are wrong, which the range tells that they stand in.
+def written_range(ticket: BulkTicket, piece: FileRange) -> BulkAttempt:
+    """Write the rows of a range of a file; its lines are those of the range, and of Parquet its rows."""
+    if piece.is_parquet:
+        attempt, is_first = _written_parquet(ticket, piece)
+    else:
+        with open_text(piece) as text:
+            attempt, is_first = ticket.attempt(text), not piece.start
+    if not is_first and not attempt.is_readable and all(each.line is None for each in attempt.problems):
+        # The columns are wrong, which the range tells that has the first rows of the file.
         return replace(attempt, problems=(), counts={})
     return attempt
 
 
-@telling
-def count_quotes_of(batches: Batches) -> Iterator[pa.RecordBatch]:
-    """A task that counts the quotes in ranges of text."""
-    for number, piece in _ranges(batches):
-        quotes, failure = attempted(partial(count_quotes, piece))
-        yield pa.record_batch({
-            "number": [number],
-            "quotes": pa.array([quotes], pa.int64()),
-            FAILURE: pa.array([failure], pa.binary()),
-        })  # fmt: skip
+def _written_parquet(ticket: BulkTicket, piece: FileRange) -> tuple[BulkAttempt, bool]:
+    """What was written, and whether the rows are the first of their file."""
+    with open_parquet(piece, GATHERED_ROWS) as rows:
+        attempt = ticket.attempt({str(piece.type_name): rows.reader})
+    placed = tuple(replace(each, source=piece.path) for each in attempt.problems)
+    return replace(attempt, problems=placed, lines=rows.row_count), rows.are_first
 
 
-def range_rows(ranges: Sequence[TextRange]) -> list[tuple[Any, ...]]:
-    """Ranges as rows of ``RANGES``."""
-    return [(number, *each.to_dict().values()) for number, each in enumerate(ranges)]
+def count_quotes_of(ranges: Sequence[FileRange]) -> Task:
+    """A task that counts the quotes in ranges of text; see ``one_by_one``."""
+
+    @telling
+    def task(batches: Batches) -> Iterator[pa.RecordBatch]:
+        for number in numbers_in(batches):
+            quotes, failure = attempted(partial(count_quotes, ranges[number]))
+            yield pa.record_batch({
+                "number": [number],
+                "quotes": pa.array([quotes], pa.int64()),
+                FAILURE: pa.array([failure], pa.binary()),
+            })  # fmt: skip
+
+    return task
 
 
-def _ranges(batches: Batches) -> Iterator[tuple[int, TextRange]]:
+def numbers_in(batches: Batches) -> Iterator[int]:
+    """What a task of ``one_by_one`` has to do."""
     for batch in batches:
-        for row in batch.to_pylist():
-            yield row.pop("number"), TextRange(**row)
+        yield from batch["id"].to_pylist()
 
 
 def read_pieces(ticket: BulkTicket, rows: RowSet) -> Task:
@@ -155,6 +165,11 @@ def gather(batches: Batches, at_least: int = GATHERED_ROWS) -> Iterator[pa.Recor
             held, rows = [], 0
     if held:
         yield pa.concat_batches(held)
+
+
+def one_by_one(spark: SparkSession, count: int) -> DataFrame:
+    """The numbers of things to do, a task for each; they travel within the task, so no plan shows them."""
+    return spark.range(0, count, 1, max(1, min(count, MOST_TASKS)))
 
 
 def spread(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:

@@ -97,6 +97,9 @@ def export(
     place = GraphPlace.of(session, uri, options)
     goal = GraphPlace.of(session, target, target_options or _shared(place, target, options))
     at = None if snapshot is None else moment(snapshot)
+    # Spark takes many times as long to start as it takes to see whether all of it is there.
+    with place.open(session) as graph:
+        graph.scans(list(types) or None, branch=branch, snapshot=at)
     session.narrate(f"export {place.uri} to {goal.uri} (Spark, {master})")
     try:
         with running_spark(session, master, conf) as spark, session.watching(f"exporting {place.uri}") as show:

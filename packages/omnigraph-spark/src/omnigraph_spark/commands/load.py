@@ -95,6 +95,7 @@ def load(
     data = read_sources(sources)
     if not may_load(session, place, mode, yes=yes):
         return ExitCode.FAILED
+    _look_first(session, place, list(data) if isinstance(data, dict) else [], branch, base)
     place.announce(session, "load")
 
     what = sources[0] if len(sources) == 1 else f"{len(sources)} sources"
@@ -120,6 +121,19 @@ def load(
     return ExitCode.DONE
 
 
+def _look_first(session: Session, place: GraphPlace, types: list[str], branch: str, base: str | None) -> None:
+    """Tell a graph, branch or type that is not there now: Spark takes many times as long to start.
+
+    Raises:
+        NotFoundError: one is not there.
+    """
+    with place.open(session) as graph:
+        is_new = base is not None and all(each.name != branch for each in graph.branches.list())
+        seen = graph.snapshot(base if is_new and base is not None else branch)
+        for each in types:
+            graph.scan(each, snapshot=seen)
+
+
 def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
     """What ``omnigraph_spark.load`` is given: paths by type, or paths of JSONL.
 
@@ -127,7 +141,7 @@ def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
         click.UsageError: both are named, or a type twice.
         InvalidInputError: there is no such file, or it does not say its type.
     """
-    from omnigraph_spark.text_files import Form, form_of
+    from omnigraph_spark.input_files import Form, form_of
 
     of_types: dict[str, str] = {}
     mixed: list[str] = []

@@ -49,8 +49,6 @@ def spark_options(command: Decorated) -> Decorated:
 def running_spark(session: Session, master: str, conf: Mapping[str, str]) -> Iterator[SparkSession]:
     """A session of Spark, stopped at the end if it was started here; what Java prints is shown under ``--debug`` only.
 
-    To be entered before a graph is opened: Spark is another process, and Lance does not like to see one forked.
-
     Raises:
         InvalidInputError: Spark or Java is not installed, or Spark does not start with these settings.
     """

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import InternalError, InvalidInputError
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
@@ -84,6 +84,9 @@ def publish_receipts(repository: Repository, given: BulkPublish, request: LoadRe
     if earlier is not None:
         return result_of(request, counts, earlier)
     gathered(attempts, are_readable=False).raise_invalid()
+    if not all(each.is_readable for each in attempts):
+        # Its rows are in no receipt: without this look they would be lost in silence.
+        raise InternalError("A part of this load could not be read, and nobody says what is wrong with it.")
     _refuse_other_schema(receipts, schema, log)
     incoming = tuple(
         _incoming(repository, schema.tables[key], own, request, given.locate) for key, own in sorted(by_type.items())

@@ -1,4 +1,4 @@
-"""The files behind a name that a user gives, on a disk or wherever Arrow gets to, and what is in them by their names.
+"""The files behind a name that a user gives, on a disk or wherever Arrow gets to, and what they hold by their names.
 
     people.csv  people.csv.gz  people/  people-*.csv  s3://bucket/people/
 
@@ -127,18 +127,30 @@ def open_file(name: str) -> Iterator[BinaryIO]:
     Raises:
         InvalidInputError: it is not there, or not any more.
     """
+    with open_native(name) as native:
+        file: Any = io.BufferedReader(native)
+        yield cast("BinaryIO", gzip.GzipFile(fileobj=file) if is_packed(name) else file)
+
+
+@contextmanager
+def open_native(name: str) -> Iterator[pa.NativeFile]:
+    """A file as it is, in the form in which Arrow reads it.
+
+    Raises:
+        InvalidInputError: it is not there, or not any more.
+    """
     try:
         if "://" in name:
             system, path = _remote(name)
-            file: Any = io.BufferedReader(system.open_input_file(path))
+            file = system.open_input_file(path)
         else:
-            file = Path(name).open("rb")  # noqa: SIM115 - closed below
+            file = pa.OSFile(name)
     except OSError as error:
         raise InvalidInputError(
             f"{name} cannot be read: {error}.", help="The file must be there for the tasks too, under the same name."
         ) from error
     with file:
-        yield cast("BinaryIO", gzip.GzipFile(fileobj=file) if is_packed(name) else file)
+        yield file
 
 
 def _bare(name: str) -> str:

@@ -1,0 +1,144 @@
+"""The rows of Parquet whose row groups begin in a range of a file, read by Arrow in the task that writes them.
+
+Spark would read them into rows of its own, and hand these to Python over a socket, which takes several times as long as
+all else that a load does with them. What Arrow reads has the types that the file says, so that it is judged as it would
+be in a load of one process; and a row has a place, its number in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import InvalidInputError
+from omnigraph_spark.input_files import open_native
+
+if TYPE_CHECKING:
+    import pyarrow.parquet as pq
+
+    from omnigraph_spark.file_ranges import FileRange
+
+BATCH_BYTES: Final = 32 * 1024 * 1024
+"""A batch has as many rows as are asked for, and fewer where these are wide."""
+
+
+_WRAPPED_DAYS: Final = 2**32 * 24 * 60 * 60 * 1000
+"""In milliseconds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ParquetRows:
+    """The rows of a range, in their order.
+
+    Attributes:
+        reader: their batches; it is read once.
+        are_first: the file has none before them; of a file without rows, its first range has these.
+    """
+
+    reader: pa.RecordBatchReader
+    row_count: int
+    are_first: bool
+
+
+@contextmanager
+def open_parquet(piece: FileRange, batch_rows: int) -> Iterator[ParquetRows]:
+    """The rows of a range, which are read while the block lasts, at most so many at a time.
+
+    Raises:
+        InvalidInputError: the file is not there, or is no Parquet; also while the rows are read.
+    """
+    import pyarrow.parquet as pq
+
+    with open_native(piece.path) as native:
+        with _told(piece):
+            # Finer parts of a moment are no part of a graph, and nanoseconds count three centuries only.
+            file = pq.ParquetFile(native, pre_buffer=True, coerce_int96_timestamp_unit="ms")
+        metadata = file.metadata
+        groups = groups_in(metadata, piece.start, piece.end)
+        rows = sum(metadata.row_group(each).num_rows for each in groups)
+        size = sum(metadata.row_group(each).total_byte_size for each in groups)
+        wanted = max(1, min(batch_rows, BATCH_BYTES * rows // max(size, 1)))
+        # Each core has a task of its own.
+        batches = file.iter_batches(wanted, row_groups=groups, use_threads=False)
+        wide_times = _columns_of_96_bits(file.schema)
+        if wide_times:
+            batches = (_with_early_days(each, wide_times) for each in batches)
+        yield ParquetRows(
+            reader=pa.RecordBatchReader.from_batches(file.schema_arrow, _telling(piece, batches)),
+            row_count=rows,
+            are_first=_first_group(metadata) in groups if metadata.num_rows else not piece.start,
+        )
+
+
+def groups_in(metadata: pq.FileMetaData, start: int, end: int) -> list[int]:
+    """The row groups that begin between two bytes of a file: a run of them, whatever the file says."""
+    begins = accumulate((_begin(metadata.row_group(each)) for each in range(metadata.num_row_groups)), max)
+    return [number for number, begin in enumerate(begins) if start <= begin < end]
+
+
+def _first_group(metadata: pq.FileMetaData) -> int:
+    """The first row group that has rows, of a file that has some."""
+    return next(each for each in range(metadata.num_row_groups) if metadata.row_group(each).num_rows)
+
+
+def _begin(group: Any) -> int:
+    if not group.num_columns:
+        return 0
+    first = group.column(0)
+    return int(first.data_page_offset if first.dictionary_page_offset is None else first.dictionary_page_offset)
+
+
+def _columns_of_96_bits(schema: pq.ParquetSchema) -> list[str]:
+    """The columns with moments as Spark writes them: a Julian day of 32 bits, and nanoseconds of that day."""
+    leaves = (schema.column(number) for number in range(len(schema)))
+    return list(dict.fromkeys(each.path.partition(".")[0] for each in leaves if each.physical_type == "INT96"))
+
+
+def _with_early_days(batch: pa.RecordBatch, columns: Iterable[str]) -> pa.RecordBatch:
+    """Days before the first Julian one are negative, and Arrow takes them for ones that are 2^32 days later.
+
+    It takes moments of the first two days, in the year 4714 BC, for 1970, which nobody can tell from the real one.
+    """
+    for name in columns:
+        batch = batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), _early(batch[name]))
+    return batch
+
+
+def _early(moments: pa.Array) -> pa.Array:
+    if pa.types.is_list(moments.type):
+        # Two buffers of its own, then those of its items.
+        parts = moments.buffers()[:2]
+        return pa.Array.from_buffers(
+            moments.type, len(moments), parts, offset=moments.offset, children=[_early(moments.values)]
+        )
+    counts = moments.view(pa.int64())
+    is_early = pc.greater(counts, _WRAPPED_DAYS // 2)
+    if not pc.any(is_early).as_py():
+        return moments
+    return pc.if_else(is_early, pc.subtract(counts, _WRAPPED_DAYS), counts).view(moments.type)
+
+
+def _telling(piece: FileRange, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with _told(piece):
+        yield from batches
+
+
+@contextmanager
+def _told(piece: FileRange) -> Iterator[None]:
+    """Tells what Arrow makes of a broken file. An error of a store may be none, and is left to Spark to try again."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if isinstance(error, OSError) and "://" in piece.path:
+            raise
+        raise InvalidInputError(
+            f"{piece.path} cannot be read as Parquet: {str(error).strip().splitlines()[0].rstrip('.')}.",
+            help="The file must hold Parquet; what Spark alone can read is given as a DataFrame, spark.read.parquet().",
+            details={"path": piece.path},
+        ) from error
