@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from omnigraph import TypedText
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import InvalidInputError, StorageError
 from omnigraph_spark.file_ranges import FileRange, list_ranges
 from omnigraph_spark.inputs import Inputs, sort_inputs
 from omnigraph_spark.text_ranges import count_quotes, open_text, with_quotes
@@ -62,6 +62,37 @@ def test_a_directory_is_all_its_files_by_name_but_for_hidden_ones(tmp_path: Path
     assert paths(sort({"Person": str(tmp_path / "year-*" / "part-?.csv")})) == ["part-3.csv"]
     as_written = touch(tmp_path / "more.csv", "part-0.csv")
     assert paths(sort({"Person": [as_written, tmp_path / "part-2.csv"]})) == ["part-0.csv", "part-2.csv"]
+
+
+def test_directories_that_a_pattern_matches_count_with_all_their_files(tmp_path: Path):
+    """Spark writes directories whose names look like files."""
+    touch(tmp_path, "day-1.csv/part-0.csv", "day-1.csv/_SUCCESS", "day-2.csv", "_day-3.csv", "day-4.jsonl/a.jsonl")
+    assert paths(sort({"Person": str(tmp_path / "*.csv")})) == ["part-0.csv", "day-2.csv"]
+    assert paths(sort(str(tmp_path / "*.jsonl"))) == ["a.jsonl"]
+    touch(tmp_path, "day-1.csv/more/part-1.csv")
+    with pytest.raises(InvalidInputError, match=r"more is no CSV file"):
+        sort({"Person": str(tmp_path / "*.csv")})
+
+
+@pytest.mark.parametrize("given", ["s3://key:hush@bucket/a/{}", "s3://hush@bucket/a/{}"])
+@pytest.mark.parametrize("name", ["b.parquet", "b.csv", "b.jsonl"])
+def test_credentials_within_a_name_are_refused_and_not_repeated(given: str, name: str):
+    with pytest.raises(InvalidInputError, match=rf"s3://bucket/a/{name} has credentials") as caught:
+        sort({"Person": given.format(name)})
+    assert "hush" not in f"{caught.value} {caught.value.help} {caught.value.details}"
+    with pytest.raises(InvalidInputError, match="has credentials"):
+        sort([given.format(name)])
+
+
+def test_a_store_that_does_not_answer_is_told_in_its_own_words(monkeypatch: pytest.MonkeyPatch):
+    """And not in those of Spark, which would be asked next, and has no driver for the store."""
+    keys = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_EC2_METADATA_DISABLED": "true"}
+    for name, value in {**keys, "AWS_MAX_ATTEMPTS": "1"}.items():
+        monkeypatch.setenv(name, value)
+    nowhere = "s3://bucket/people.parquet?region=x&scheme=http&endpoint_override=127.0.0.1:1"
+    with pytest.raises(StorageError, match=r"s3://bucket/people\.parquet.* cannot be read") as caught:
+        sort({"Person": nowhere})
+    assert caught.value.help
 
 
 def test_types_are_those_that_are_named_unless_records_say_them(tmp_path: Path):
@@ -178,7 +209,7 @@ def test_a_packed_file_is_one_range(tmp_path: Path):
 
 
 def test_a_file_that_is_gone_when_a_task_comes_is_told(tmp_path: Path):
-    piece = FileRange(path=str(tmp_path / "gone.csv"), start=0, end=5, type_name="Person")
+    piece = FileRange(path=str(tmp_path / "gone.csv"), start=0, end=5, size=5, type_name="Person")
     with pytest.raises(InvalidInputError, match="cannot be read"), open_text(piece):
         pass
 

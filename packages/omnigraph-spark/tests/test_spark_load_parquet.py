@@ -168,11 +168,42 @@ def test_many_small_files_are_read_by_spark_which_takes_several_in_a_task(
 ):
     for number in range(4):
         pq.write_table(pa.table({"name": [f"p{number}"]}), tmp_path / f"{number}.parquet")
-    given = {"Person": str(tmp_path)}
+    given = {"Person": str(tmp_path / "*.parquet")}
     found = inputs.sort_inputs(spark, given)
     assert (len(found.ranges), len(found.frames)) == (4, 0)
     monkeypatch.setattr(inputs, "MANY_FILES", 3)
     found = inputs.sort_inputs(spark, given)
     assert (len(found.ranges), len(found.frames)) == (0, 1)
+    # Columns that some files lack are null, and those that only some have are not dropped.
+    pq.write_table(pa.table({"name": ["p9"], "age": [7]}), tmp_path / "9.parquet")
+    with og.init(tmp_path / "g", schema="node Person { name: String @key  age: I64? }") as graph:
+        omnigraph_spark.load(spark, graph, {"Person": f"{tmp_path}/*.parquet"}, "append")
+        assert {row["name"]: row["age"] for row in graph.table("Person").rows()} == {
+            **{f"p{number}": None for number in range(4)},
+            "p9": 7,
+        }
+    (tmp_path / "9.parquet").unlink()
     monkeypatch.setattr(inputs, "SMALL_BYTES", 1)
     assert len(inputs.sort_inputs(spark, given).ranges) == 4
+
+
+def test_days_of_an_old_calendar_are_refused_by_path_and_right_as_a_frame(spark: SparkSession, tmp_path: Path):
+    graph = og.init(tmp_path / "g", schema="node Day { name: String @key  on: Date  at: DateTime }")
+    frame = spark.sql("select 'a' name, date'1500-01-01' on, timestamp'1500-01-01 00:00:00' at")
+    legacy = {
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY",
+        "spark.sql.parquet.int96RebaseModeInWrite": "LEGACY",
+    }
+    for name, value in legacy.items():
+        spark.conf.set(name, value)
+    try:
+        frame.write.parquet(str(tmp_path / "old"))
+    finally:
+        for name in legacy:
+            spark.conf.unset(name)
+    with pytest.raises(InvalidInputError, match="the calendar of an old Spark") as caught:
+        omnigraph_spark.load(spark, graph, {"Day": tmp_path / "old"}, "append")
+    assert "spark.read.parquet" in str(caught.value.help)
+    omnigraph_spark.load(spark, graph, {"Day": spark.read.parquet(str(tmp_path / "old"))}, "append")
+    (row,) = graph.table("Day", ["on", "at"]).rows()
+    assert (row["on"], row["at"]) == ("1500-01-01", "1500-01-01T00:00:00.000Z")

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import errno
+import os
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,11 +15,11 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph import BulkAttempt
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import InvalidInputError, StorageError
 from omnigraph_spark.file_ranges import FileRange, list_ranges
 from omnigraph_spark.input_files import Form
-from omnigraph_spark.parquet_ranges import BATCH_BYTES, open_parquet
-from omnigraph_spark.tasks import written_range
+from omnigraph_spark.parquet_ranges import BATCH_BYTES, _told, open_parquet
+from omnigraph_spark.tasks import _PASSING, written_range
 
 PEOPLE = "node Person { name: String @key  age: I32? }"
 
@@ -60,21 +63,50 @@ def test_batches_of_wide_rows_are_small(tmp_path: Path):
         assert {each.num_rows for each in rows.reader} <= {1, 2, 3, 4}
 
 
-def test_a_file_that_is_gone_or_broken_is_told_as_such(tmp_path: Path):
-    with (
-        pytest.raises(InvalidInputError, match="cannot be read"),
-        open_parquet(FileRange(path=str(tmp_path / "gone.parquet"), start=0, end=9, type_name="Person"), 9),
-    ):
+def whole(path: Path, size: int | None = None) -> FileRange:
+    """All of a file; of ``size`` bytes, where nobody has looked."""
+    size = path.stat().st_size if size is None else size
+    return FileRange(path=str(path), start=0, end=size, size=size, type_name="Person")
+
+
+def opening(piece: FileRange) -> None:
+    with open_parquet(piece, 9):
         pass
-    whole = write_groups(tmp_path / "n.parquet", [1000]).read_bytes()
+
+
+def test_a_file_that_is_gone_or_broken_is_told_as_such(tmp_path: Path):
+    with pytest.raises(InvalidInputError, match="must be there for the tasks too"):
+        opening(whole(tmp_path / "gone.parquet", 9))
+    content = write_groups(tmp_path / "n.parquet", [1000]).read_bytes()
     broken = tmp_path / "broken.parquet"
-    for content in (b"", b"hello", whole[: len(whole) // 2]):
-        broken.write_bytes(content)
-        with (
-            pytest.raises(InvalidInputError, match="cannot be read as Parquet"),
-            open_parquet(FileRange(path=str(broken), start=0, end=len(whole), type_name="Person"), 9),
-        ):
-            pass
+    for each in (b"", b"hello", content[: len(content) // 2]):
+        broken.write_bytes(each)
+        with pytest.raises(InvalidInputError, match="cannot be read as Parquet"):
+            opening(whole(broken))
+
+
+def test_a_file_that_changed_since_it_was_cut_is_refused(tmp_path: Path):
+    """Groups beyond the end that it had would be in no range, and their rows nowhere."""
+    pieces = ranges_of(write_groups(tmp_path / "n.parquet", [3]), 200)
+    write_groups(tmp_path / "n.parquet", [3, 90_000])
+    for each in pieces:
+        with pytest.raises(InvalidInputError, match="bytes when the load began"):
+            opening(each)
+
+
+@pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])
+def test_what_the_system_says_of_a_disk_is_not_taken_for_a_broken_file(tmp_path: Path, number: int):
+    piece = whole(write_groups(tmp_path / "n.parquet", [3]))
+    with pytest.raises(StorageError, match="cannot be read") as caught, _told(piece):
+        raise OSError(number, os.strerror(number))
+    assert caught.value.uri == piece.path
+
+
+def test_what_a_store_says_while_rows_are_read_is_tried_again(tmp_path: Path):
+    far = replace(whole(write_groups(tmp_path / "n.parquet", [3])), path="s3://bucket/n.parquet")
+    with pytest.raises(StorageError) as caught, _told(far):
+        raise OSError("AWS Error NETWORK_CONNECTION during GetObject operation")
+    assert caught.value.condition in _PASSING
 
 
 def test_a_page_that_is_broken_is_told_as_such_by_a_load(tmp_path: Path):

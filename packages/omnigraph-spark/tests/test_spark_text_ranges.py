@@ -96,7 +96,7 @@ def test_a_packed_text_that_is_damaged_is_told(tmp_path: Path, content: bytes):
 def test_a_file_that_a_task_does_not_find_is_told_with_what_it_takes(tmp_path: Path):
     with (
         pytest.raises(InvalidInputError, match="cannot be read") as caught,
-        open_text(FileRange(path=str(tmp_path / "gone.jsonl"), start=0, end=9)),
+        open_text(FileRange(path=str(tmp_path / "gone.jsonl"), start=0, end=9, size=9)),
     ):
         pass
     assert "for the tasks too" in (caught.value.help or "")

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final
 
 from omnigraph.errors import InvalidInputError
 from omnigraph_spark.input_files import Form, find_files, form_of, is_packed
@@ -29,6 +29,7 @@ class FileRange:
     Attributes:
         path: the name of the file as the user knows it; a URI where it is not on a disk.
         end: beyond the last byte; the size of the file, or what is unpacked of it, for a range up to its end.
+        size: of the file when it was cut.
         type_name: the type that all rows are of; None for records that say theirs.
         starts_quoted: of CSV, whether the first byte stands within quotes.
         ends_quoted: the same of the first byte behind it.
@@ -37,6 +38,7 @@ class FileRange:
     path: str
     start: int
     end: int
+    size: int
     type_name: str | None = None
     starts_quoted: bool = False
     ends_quoted: bool = False
@@ -50,9 +52,6 @@ class FileRange:
         """What stands between the cells of CSV; None for other forms."""
         form = form_of(self.path)
         return None if form is None else _DELIMITERS.get(form)
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def list_ranges(
@@ -87,9 +86,10 @@ def list_ranges(
 def _cut(path: str, size: int, type_name: str | None, range_bytes: int) -> Iterable[FileRange]:
     # A file without anything names its type too: to overwrite with one empties the type.
     if is_packed(path) or (not size and type_name is not None):
-        return [FileRange(path=path, start=0, end=size, type_name=type_name)]
+        return [FileRange(path=path, start=0, end=size, size=size, type_name=type_name)]
     starts = range(0, size, range_bytes)
     ends = (min(start + range_bytes, size) for start in starts)
     return [
-        FileRange(path=path, start=start, end=end, type_name=type_name) for start, end in zip(starts, ends, strict=True)
+        FileRange(path=path, start=start, end=end, size=size, type_name=type_name)
+        for start, end in zip(starts, ends, strict=True)
     ]

@@ -21,7 +21,8 @@ from typing import Any, BinaryIO, Final, cast
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import InvalidInputError, StorageCondition, StorageError
+from omnigraph.storage.failures import advice_for, condition_of, describe_failure
 
 _PACKED: Final = ".gz"
 _LISTED: Final = 3
@@ -99,13 +100,8 @@ def find_files(name: str, form: Form | None) -> list[FoundFile]:
     Raises:
         InvalidInputError: there is none, or one that holds something else.
     """
-    inside = _list_directory(name)
-    found = _find_named(name) if inside is None else inside
-    if form is None:
-        found = (
-            found if inside is None else [each for each in found if each.is_file and form_of(each.path) is Form.JSONL]
-        )
-    elif others := [each.path for each in found if not each.is_file or form_of(each.path) is not form]:
+    found = [each for path in _names_of(name) for each in _files_at(path, form)]
+    if others := [each.path for each in found if form is not None and not _is_a(form, each)]:
         raise InvalidInputError(
             f"{others[0]} is no {form} file, and all of {name} should be.", help="Give files of one form.",
             details={"path": others[0]},
@@ -138,19 +134,56 @@ def open_native(name: str) -> Iterator[pa.NativeFile]:
 
     Raises:
         InvalidInputError: it is not there, or not any more.
+        StorageError: the store says something else.
     """
     try:
-        if "://" in name:
-            system, path = _remote(name)
-            file = system.open_input_file(path)
-        else:
-            file = pa.OSFile(name)
-    except OSError as error:
+        with store_errors(name):
+            if "://" in name:
+                system, path = _remote(name)
+                file = system.open_input_file(path)
+            else:
+                file = pa.OSFile(name)
+    except StorageError as error:
+        if error.condition is not StorageCondition.NOT_FOUND:
+            raise
         raise InvalidInputError(
-            f"{name} cannot be read: {error}.", help="The file must be there for the tasks too, under the same name."
+            f"{name} cannot be read: {error.__cause__}.",
+            help="The file must be there for the tasks too, under the same name.",
         ) from error
     with file:
         yield file
+
+
+@contextmanager
+def store_errors(name: str) -> Iterator[None]:
+    """What the system or a store says about a file in the block, as an error of ours that says what it means."""
+    try:
+        yield
+    except OSError as error:
+        condition = condition_of(error)
+        raise StorageError(
+            f"{name} cannot be read: {describe_failure(error)}.",
+            condition=condition,
+            uri=name,
+            help=advice_for(error, condition),
+        ) from error
+
+
+def refuse_secrets(name: str) -> None:
+    """Raise if a URI has a user or a password in it: it would stand in messages and logs.
+
+    Raises:
+        InvalidInputError: it has.
+    """
+    scheme, _, rest = name.partition("://")
+    before, at, place = rest.partition("/")[0].rpartition("@")
+    if rest and at:
+        shown = f"{scheme}://{place}{rest[len(before) + 1 + len(place) :]}"
+        raise InvalidInputError(
+            f"The name of {shown} has credentials before it.",
+            help="Leave them out of the name, and give them to the driver and the executors by their environment.",
+            details={"path": shown},
+        )
 
 
 def _bare(name: str) -> str:
@@ -166,14 +199,28 @@ def _form_inside(each: FoundFile) -> Form | None:
     return Form.PARQUET if is_parquet else None
 
 
-def _find_named(name: str) -> list[FoundFile]:
-    """The file of a name, or those that a pattern matches."""
-    if "://" in name:
-        system, place = _remote(name)
-        info = system.get_file_info(place)
-        return [FoundFile(path=name, size=info.size)] if info.type is pafs.FileType.File else []
-    files = [Path(name)] if Path(name).is_file() else [Path(each) for each in sorted(glob.glob(name))]
-    return [FoundFile(path=str(each), size=each.stat().st_size) for each in files if each.is_file()]
+def _names_of(name: str) -> list[str]:
+    """A name, or what matches it as a pattern; hidden files are matched by their whole name only."""
+    if "://" in name or Path(name).exists():
+        return [name]
+    return [each for each in sorted(glob.glob(name)) if _is_shown(Path(each).name)]
+
+
+def _files_at(path: str, form: Form | None) -> list[FoundFile]:
+    """The file of a name, or those in the directory; of a directory that is asked for no form, the JSONL in it."""
+    inside = _list_directory(path)
+    if inside is not None:
+        return inside if form is not None else [each for each in inside if _is_a(Form.JSONL, each)]
+    if "://" in path:
+        system, place = _remote(path)
+        with store_errors(path):
+            info = system.get_file_info(place)
+        return [FoundFile(path=path, size=info.size)] if info.type is pafs.FileType.File else []
+    return [FoundFile(path=path, size=Path(path).stat().st_size)] if Path(path).is_file() else []
+
+
+def _is_a(form: Form, each: FoundFile) -> bool:
+    return each.is_file and form_of(each.path) is form
 
 
 def _list_directory(name: str) -> list[FoundFile] | None:
@@ -184,9 +231,10 @@ def _list_directory(name: str) -> list[FoundFile] | None:
         children = [each for each in sorted(Path(name).iterdir()) if _is_shown(each.name)]
         return [FoundFile(path=str(each), size=each.stat().st_size, is_file=each.is_file()) for each in children]
     system, path = _remote(name)
-    if system.get_file_info(path).type is not pafs.FileType.Directory:
-        return None
-    listed = sorted(system.get_file_info(pafs.FileSelector(path)), key=lambda each: str(each.base_name))
+    with store_errors(name):
+        if system.get_file_info(path).type is not pafs.FileType.Directory:
+            return None
+        listed = sorted(system.get_file_info(pafs.FileSelector(path)), key=lambda each: str(each.base_name))
     where, question, options = name.partition("?")
     return [
         FoundFile(

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import InvalidInputError
 from omnigraph_spark.file_ranges import FileRange, list_ranges
-from omnigraph_spark.input_files import Form, form_behind
+from omnigraph_spark.input_files import Form, form_behind, refuse_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 MANY_FILES: Final = 64
 SMALL_BYTES: Final = 4 * 1024 * 1024
-"""More files of Parquet, which are smaller on average, are left to Spark: each would be a task and a part."""
+"""More files of Parquet on a disk, which are smaller on average, are left to Spark: each would be a task and a part."""
 
 _FORMS: Final = (
     'Give DataFrames or files by type, such as {"Person": df, "Knows": "knows.parquet", "City": ["a.csv", "b.csv"]}; '
@@ -72,6 +72,8 @@ def sort_inputs(spark: SparkSession, data: Any) -> Inputs:
     if _is_path(data):
         data = [data]
     if isinstance(data, Sequence) and data and all(_is_path(each) for each in data):
+        for each in data:
+            refuse_secrets(os.fspath(each))
         return Inputs(ranges=tuple(list_ranges(data)))
     what = f"A value of type {type(data).__name__}" if data else "Nothing was given, which"
     raise InvalidInputError(f"{what} cannot be loaded.", help=_FORMS)
@@ -90,6 +92,8 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
             help="Make a DataFrame of Spark of it: spark.createDataFrame(...)." if is_table else _FORMS,
         )
     paths = [os.fspath(each) for each in several]
+    for each in paths:
+        refuse_secrets(each)
     forms = {form_behind(each): each for each in paths}
     if len(forms) > 1:
         told = ", ".join(f"{path} ({form})" for form, path in forms.items())
@@ -104,22 +108,27 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
 def _list_parquet(name: str, paths: Sequence[str]) -> list[FileRange] | None:
     """The ranges of Parquet; None where Spark is to read it.
 
-    Spark knows directories that are named by values, reaches places that Arrow does not, and reads several files in one
-    task, where they are many and small.
+    Spark knows directories that are named by values, has its own patterns, reaches places that Arrow does not, and
+    reads several files in one task, where they are many and small.
+
+    Raises:
+        StorageError: Arrow knows the place, and the store says that something is wrong.
     """
     try:
         ranges = list_ranges(paths, name, Form.PARQUET)
-    except (InvalidInputError, OSError):
+    except InvalidInputError:
         return None
     files, size = len({each.path for each in ranges}), sum(each.end - each.start for each in ranges)
-    return None if files > MANY_FILES and size < files * SMALL_BYTES else ranges
+    are_small = files > MANY_FILES and size < files * SMALL_BYTES
+    return None if are_small and not any("://" in each for each in paths) else ranges
 
 
 def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:
     from pyspark.errors import PySparkException
 
     try:
-        frame = spark.read.parquet(*paths)
+        # Without this, Spark takes the columns of one file for those of all, and drops others in silence.
+        frame = spark.read.option("mergeSchema", "true").parquet(*paths)
         # Over Connect nobody looks at the files before somebody asks.
         _ = frame.schema
     except Exception as error:

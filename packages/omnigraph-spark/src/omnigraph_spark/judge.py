@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkJudge, Found
+from omnigraph_spark.spreading import numbers_in, spread
 from omnigraph_spark.task_errors import plain_errors, telling
 from omnigraph_spark.tasks import (
     FAILURE,
@@ -31,7 +32,6 @@ from omnigraph_spark.tasks import (
     gather,
     raise_failure,
     read_pieces,
-    spread,
 )
 
 if TYPE_CHECKING:
@@ -134,14 +134,14 @@ class SparkJudge(BulkJudge):
 
     def _ask(self, question: Callable[[BulkJudge], Found]) -> Found:
         """The answer of one task."""
-        one = spread(self._spark, [(0,)], "piece int")
+        one = spread(self._spark, 1)
         columns = f"count long, first binary, {FAILURE} binary"
         (row,) = one.mapInArrow(answer(self._ticket, question), columns).collect()
         raise_failure(row[FAILURE])
         return Found(count=row["count"], first=pa.ipc.open_stream(io.BytesIO(row["first"])).read_all())
 
     def _pieces(self, rows: RowSet) -> DataFrame:
-        return spread(self._spark, [(number,) for number in range(len(rows.pieces))], "piece int")
+        return spread(self._spark, len(rows.pieces))
 
     def _frame(self, rows: RowSet) -> DataFrame:
         """The rows of a set as Spark reads them."""
@@ -179,7 +179,7 @@ def compare_keys(ticket: BulkTicket, rows: RowSet, known: Sequence[RowSet], are_
 
     @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        pieces = [number for batch in batches for number in batch["piece"].to_pylist()]
+        pieces = list(numbers_in(batches))
         if not pieces:
             return
         every = (batch for each in known for batch in ticket.read(each, range(len(each.pieces))))

@@ -19,18 +19,19 @@ import omnigraph
 from omnigraph import BulkAttempt, LoadProgress
 from omnigraph.errors import AlreadyExistsError, InvalidInputError
 from omnigraph_spark.file_ranges import FileRange
+from omnigraph_spark.handing_over import unweighed_batches
 from omnigraph_spark.inputs import Inputs, TypedInput, sort_inputs
 from omnigraph_spark.judge import SparkJudge
 from omnigraph_spark.merging import SparkMerger
 from omnigraph_spark.schema import arrow_schema_for
 from omnigraph_spark.side_by_side import run_side_by_side
+from omnigraph_spark.spreading import one_by_one
 from omnigraph_spark.task_errors import plain_errors
 from omnigraph_spark.tasks import (
     ANSWER,
     FAILURE,
     QUOTES,
     count_quotes_of,
-    one_by_one,
     raise_failure,
     write_ranges,
     write_rows,
@@ -82,7 +83,7 @@ def load(
         progress: is called as the load goes on.
 
     Raises:
-        InvalidInputError: records that are no rows of the schema, of text with file and line; or an argument is wrong.
+        InvalidInputError: records that are no rows of the schema, of files with their line; or an argument is wrong.
         ConstraintError: rows that break a rule of the schema, told the same way.
         HeadMovedError: the graph moved on while an overwrite was under way, or the schema changed.
         NotFoundError: there is no such branch or type.
@@ -180,9 +181,10 @@ class _Lines:
 
 def _write(spark: SparkSession, ticket: BulkTicket, inputs: Inputs, progress: Progress | None) -> Written:
     attempts: list[BulkAttempt] = []
-    for own in run_side_by_side(spark, [partial(_write_frame, ticket, each) for each in inputs.frames]):
-        attempts += own
-        _report(progress, attempts)
+    with unweighed_batches(spark, [each.frame for each in inputs.frames]):
+        for own in run_side_by_side(spark, [partial(_write_frame, ticket, each) for each in inputs.frames]):
+            attempts += own
+            _report(progress, attempts)
     if not inputs.ranges:
         return Written(attempts=tuple(attempts))
     ranges = _settle_quotes(spark, inputs.ranges)

@@ -23,8 +23,9 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
 
 from omnigraph import BulkMerger, MergedRows
 from omnigraph_spark.judge import JudgeLimits, SparkJudge
+from omnigraph_spark.spreading import numbers_in, spread
 from omnigraph_spark.task_errors import plain_errors, telling, told_errors
-from omnigraph_spark.tasks import FAILURE, PROBED_ROWS, Batches, Task, attempted, gather, raise_failure, spread
+from omnigraph_spark.tasks import FAILURE, PROBED_ROWS, Batches, Task, attempted, gather, raise_failure
 from omnigraph_spark.workers import prepare_worker
 
 if TYPE_CHECKING:
@@ -70,10 +71,10 @@ class SparkMerger(BulkMerger):
 
     def _found(self, asked: RowsToMerge, *, do_repeat: bool) -> DataFrame:
         """What is found of new rows, by file; nothing of those that are new and stay."""
-        parts = _numbers(self._spark, len(asked.parts))
+        parts = spread(self._spark, len(asked.parts))
         if not do_repeat and asked.rows.row_count <= self._limits.keys_in_task:
             return parts.mapInArrow(probe(self._ticket, asked), _FOUND)
-        files = _numbers(self._spark, len(asked.rows.pieces))
+        files = spread(self._spark, len(asked.rows.pieces))
         keys = files.mapInArrow(read_keys(self._ticket, asked), _KEYS)
         places = parts.mapInArrow(read_places(self._ticket, asked), _PLACES)
         if not do_repeat:
@@ -91,7 +92,7 @@ def read_keys(ticket: BulkTicket, asked: RowsToMerge) -> Task:
     @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         with ticket.merge_work(asked) as work:
-            yield from _keys(work, _pieces(batches))
+            yield from _keys(work, list(numbers_in(batches)))
 
     return task
 
@@ -110,7 +111,7 @@ def read_places(ticket: BulkTicket, asked: RowsToMerge) -> Task:
     @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
         with ticket.merge_work(asked) as work:
-            yield from gather(work.places(_pieces(batches)))
+            yield from gather(work.places(list(numbers_in(batches))))
 
     return task
 
@@ -120,7 +121,7 @@ def probe(ticket: BulkTicket, asked: RowsToMerge) -> Task:
 
     @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        numbers = _pieces(batches)
+        numbers = list(numbers_in(batches))
         if not numbers:
             return
         with ticket.merge_work(asked) as work:
@@ -180,11 +181,3 @@ def _done(answers: DataFrame) -> list[tuple[int, str]]:
     for each in rows:
         raise_failure(each[FAILURE])
     return sorted((each["number"], each["answer"]) for each in rows)
-
-
-def _numbers(spark: SparkSession, count: int) -> DataFrame:
-    return spread(spark, [(number,) for number in range(count)], "piece int")
-
-
-def _pieces(batches: Batches) -> list[int]:
-    return [number for batch in batches for number in batch["piece"].to_pylist()]

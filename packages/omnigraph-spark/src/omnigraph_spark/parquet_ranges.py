@@ -14,10 +14,10 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.errors import InvalidInputError
-from omnigraph_spark.input_files import open_native
+from omnigraph_spark.input_files import open_native, store_errors
+from omnigraph_spark.parquet_moments import right_moments
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
 
 BATCH_BYTES: Final = 32 * 1024 * 1024
 """A batch has as many rows as are asked for, and fewer where these are wide."""
-
-
-_WRAPPED_DAYS: Final = 2**32 * 24 * 60 * 60 * 1000
-"""In milliseconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +47,14 @@ def open_parquet(piece: FileRange, batch_rows: int) -> Iterator[ParquetRows]:
     """The rows of a range, which are read while the block lasts, at most so many at a time.
 
     Raises:
-        InvalidInputError: the file is not there, or is no Parquet; also while the rows are read.
+        InvalidInputError: the file is not there, is no Parquet, or has changed; also while rows are read.
+        StorageError: the store says that something is wrong; also while rows are read.
     """
     import pyarrow.parquet as pq
 
     with open_native(piece.path) as native:
         with _told(piece):
+            _refuse_changed(piece, native.size())
             # Finer parts of a moment are no part of a graph, and nanoseconds count three centuries only.
             file = pq.ParquetFile(native, pre_buffer=True, coerce_int96_timestamp_unit="ms")
         metadata = file.metadata
@@ -66,9 +64,7 @@ def open_parquet(piece: FileRange, batch_rows: int) -> Iterator[ParquetRows]:
         wanted = max(1, min(batch_rows, BATCH_BYTES * rows // max(size, 1)))
         # Each core has a task of its own.
         batches = file.iter_batches(wanted, row_groups=groups, use_threads=False)
-        wide_times = _columns_of_96_bits(file.schema)
-        if wide_times:
-            batches = (_with_early_days(each, wide_times) for each in batches)
+        batches = right_moments(batches, file.schema, metadata.metadata or {}, piece.path)
         yield ParquetRows(
             reader=pa.RecordBatchReader.from_batches(file.schema_arrow, _telling(piece, batches)),
             row_count=rows,
@@ -94,34 +90,13 @@ def _begin(group: Any) -> int:
     return int(first.data_page_offset if first.dictionary_page_offset is None else first.dictionary_page_offset)
 
 
-def _columns_of_96_bits(schema: pq.ParquetSchema) -> list[str]:
-    """The columns with moments as Spark writes them: a Julian day of 32 bits, and nanoseconds of that day."""
-    leaves = (schema.column(number) for number in range(len(schema)))
-    return list(dict.fromkeys(each.path.partition(".")[0] for each in leaves if each.physical_type == "INT96"))
-
-
-def _with_early_days(batch: pa.RecordBatch, columns: Iterable[str]) -> pa.RecordBatch:
-    """Days before the first Julian one are negative, and Arrow takes them for ones that are 2^32 days later.
-
-    It takes moments of the first two days, in the year 4714 BC, for 1970, which nobody can tell from the real one.
-    """
-    for name in columns:
-        batch = batch.set_column(batch.schema.get_field_index(name), batch.schema.field(name), _early(batch[name]))
-    return batch
-
-
-def _early(moments: pa.Array) -> pa.Array:
-    if pa.types.is_list(moments.type):
-        # Two buffers of its own, then those of its items.
-        parts = moments.buffers()[:2]
-        return pa.Array.from_buffers(
-            moments.type, len(moments), parts, offset=moments.offset, children=[_early(moments.values)]
+def _refuse_changed(piece: FileRange, size: int) -> None:
+    if size != piece.size:
+        raise InvalidInputError(
+            f"{piece.path} had {piece.size:,} bytes when the load began, and has {size:,} now.",
+            help="Load it when nobody writes to it any more.",
+            details={"path": piece.path},
         )
-    counts = moments.view(pa.int64())
-    is_early = pc.greater(counts, _WRAPPED_DAYS // 2)
-    if not pc.any(is_early).as_py():
-        return moments
-    return pc.if_else(is_early, pc.subtract(counts, _WRAPPED_DAYS), counts).view(moments.type)
 
 
 def _telling(piece: FileRange, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -131,12 +106,13 @@ def _telling(piece: FileRange, batches: Iterable[pa.RecordBatch]) -> Iterator[pa
 
 @contextmanager
 def _told(piece: FileRange) -> Iterator[None]:
-    """Tells what Arrow makes of a broken file. An error of a store may be none, and is left to Spark to try again."""
+    """Tells what Arrow makes of a broken file from what the system says, by a number, or a store that is far away."""
     try:
         yield
     except (pa.ArrowException, OSError) as error:
-        if isinstance(error, OSError) and "://" in piece.path:
-            raise
+        if isinstance(error, OSError) and (error.errno is not None or "://" in piece.path):
+            with store_errors(piece.path):
+                raise
         raise InvalidInputError(
             f"{piece.path} cannot be read as Parquet: {str(error).strip().splitlines()[0].rstrip('.')}.",
             help="The file must hold Parquet; what Spark alone can read is given as a DataFrame, spark.read.parquet().",

@@ -10,6 +10,7 @@ Spark's planner asks a reader that ``format("omnigraph")`` gave it; ``frame_of``
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -22,8 +23,8 @@ from omnigraph_spark.conditions import Condition
 from omnigraph_spark.filters import condition_of
 from omnigraph_spark.query_text import query_text
 from omnigraph_spark.schema import arrow_schema_for, cast_batch, spark_schema
+from omnigraph_spark.spreading import numbers_in, one_by_one
 from omnigraph_spark.task_errors import telling
-from omnigraph_spark.tasks import numbers_in, one_by_one
 from omnigraph_spark.workers import prepare_worker
 
 if TYPE_CHECKING:
@@ -175,7 +176,8 @@ def scan_query(
         commit_id=explained.commit_id,
         text=query_text(source),
         query_name=name,
-        params=params,
+        # A DataFrame may be used when the caller has changed them.
+        params=deepcopy(params),
         schema=explained.schema,
     )
 

@@ -13,19 +13,18 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
 from omnigraph_spark.file_ranges import FileRange
 from omnigraph_spark.parquet_ranges import open_parquet
+from omnigraph_spark.spreading import numbers_in
 from omnigraph_spark.task_errors import telling
 from omnigraph_spark.text_ranges import count_quotes, open_text
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from omnigraph import BulkAttempt, BulkTicket, RowSet
 
 T = TypeVar("T")
@@ -46,14 +45,14 @@ BRIEF_PROBLEMS: Final = 10
 """The driver holds what all tasks hand back, and all of them may be wrong. What comes first is told first: so many
 answers tell a hundred problems of each reason, and those behind them so many in all."""
 
-MOST_TASKS: Final = 1_000
-"""Of one job: each takes some milliseconds of the driver, so that beyond them a task has several things to do."""
-
 _PASSING: Final = (StorageCondition.TRANSIENT, StorageCondition.UNKNOWN)
 
 GATHERED_ROWS: Final = 60_000
 """Spark hands over ten thousand rows at a time; checking has a price per batch. Core takes six of these at once, and
 would cut a rest off seven and check that by itself."""
+
+GATHERED_BYTES: Final = 64 * 1024 * 1024
+"""What is gathered lies in memory twice for a moment."""
 
 PROBED_ROWS: Final = 1_000_000
 """Arrow makes its hash table anew for each comparison of keys, so that each is about many rows."""
@@ -136,45 +135,29 @@ def count_quotes_of(ranges: Sequence[FileRange]) -> Task:
     return task
 
 
-def numbers_in(batches: Batches) -> Iterator[int]:
-    """What a task of ``one_by_one`` has to do."""
-    for batch in batches:
-        yield from batch["id"].to_pylist()
-
-
 def read_pieces(ticket: BulkTicket, rows: RowSet) -> Task:
-    """A task that reads pieces of a set of rows; each is named by its number."""
+    """A task that reads pieces of a set of rows, by their numbers."""
 
     @telling
     def task(batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from gather(ticket.read(rows, batch["piece"].to_pylist()))
+        yield from gather(ticket.read(rows, list(numbers_in(batches))))
 
     return task
 
 
 def gather(batches: Batches, at_least: int = GATHERED_ROWS) -> Iterator[pa.RecordBatch]:
-    """The same rows in fewer batches: of so many rows each, but for the last."""
+    """The same rows in fewer batches: of so many rows each, or fewer that are wide; and the rest."""
     held: list[pa.RecordBatch] = []
-    rows = 0
+    rows = size = 0
     for batch in batches:
         held.append(batch)
         rows += batch.num_rows
-        if rows >= at_least:
+        size += batch.nbytes
+        if rows >= at_least or size >= GATHERED_BYTES:
             yield pa.concat_batches(held)
-            held, rows = [], 0
+            held, rows, size = [], 0, 0
     if held:
         yield pa.concat_batches(held)
-
-
-def one_by_one(spark: SparkSession, count: int) -> DataFrame:
-    """The numbers of things to do, a task for each; they travel within the task, so no plan shows them."""
-    return spark.range(0, count, 1, max(1, min(count, MOST_TASKS)))
-
-
-def spread(spark: SparkSession, rows: Sequence[tuple[Any, ...]], schema: str) -> DataFrame:
-    """A row for each thing to do, one partition for each as far as there are cores."""
-    return spark.createDataFrame(list(rows), schema)
 
 
 def attempted(work: Callable[[], T]) -> tuple[T | None, bytes | None]:
