@@ -89,8 +89,8 @@ def write_jsonl(path: Path, records: Sequence[Record | str]) -> Path:
     return path
 
 
-def frames(spark: SparkSession, graph: og.Graph, records: Sequence[Record]) -> dict[str, DataFrame]:
-    """Records as DataFrames, in the types of the graph as Spark has them."""
+def tables(graph: og.Graph, records: Sequence[Record]) -> dict[str, pa.Table]:
+    """Records as tables by type, in the types of the graph, with the columns that some of them have."""
     rows: dict[str, list[Record]] = {}
     for each in records:
         ends = {"src": each["from"], "dst": each["to"]} if "edge" in each else {}
@@ -100,8 +100,16 @@ def frames(spark: SparkSession, graph: og.Graph, records: Sequence[Record]) -> d
     for name, own in rows.items():
         schema = graph.table(name).to_arrow().schema
         named = [schema.field(each) for each in schema.names if any(each in row for row in own)]
-        loose = pa.schema([pa.field(each.name, _AS_SPARK.get(each.type, each.type)) for each in named])
-        made[name] = spark.createDataFrame(pa.Table.from_pylist(own, schema=loose))
+        made[name] = pa.Table.from_pylist(own, schema=pa.schema([each.with_nullable(True) for each in named]))
+    return made
+
+
+def frames(spark: SparkSession, graph: og.Graph, records: Sequence[Record]) -> dict[str, DataFrame]:
+    """Records as DataFrames, in the types of the graph as Spark has them."""
+    made = {}
+    for name, table in tables(graph, records).items():
+        loose = pa.schema([pa.field(each.name, _AS_SPARK.get(each.type, each.type)) for each in table.schema])
+        made[name] = spark.createDataFrame(table.cast(loose))
     return made
 
 

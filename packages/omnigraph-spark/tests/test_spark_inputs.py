@@ -74,6 +74,12 @@ def test_directories_that_a_pattern_matches_count_with_all_their_files(tmp_path:
         sort({"Person": str(tmp_path / "*.csv")})
 
 
+def test_a_pattern_is_judged_by_what_it_matches(tmp_path: Path):
+    touch(tmp_path, "in/a.parquet", "in/b.parquet", "day=1/c.csv", "day=2/d.csv")
+    assert paths(sort({"Person": str(tmp_path / "in" / "*")})) == ["a.parquet", "b.parquet"]
+    assert paths(sort({"Person": str(tmp_path / "day=*")})) == ["c.csv", "d.csv"]
+
+
 @pytest.mark.parametrize("given", ["s3://key:hush@bucket/a/{}", "s3://hush@bucket/a/{}"])
 @pytest.mark.parametrize("name", ["b.parquet", "b.csv", "b.jsonl"])
 def test_credentials_within_a_name_are_refused_and_not_repeated(given: str, name: str):
@@ -105,7 +111,12 @@ def test_types_are_those_that_are_named_unless_records_say_them(tmp_path: Path):
     ("given", "words"),
     [
         ({"Person": "people.txt"}, "The name of people.txt does not say what it holds"),
-        ({"Person": "people"}, "The name of people does not say what it holds"),
+        ({"Person": "people"}, "There is no file behind 'people'"),
+        ({"Person": "people-*"}, "There is no file behind 'people-*'"),
+        ({"Person": "cut"}, "What cut holds is not of one form; there is: cut/age=3, cut/b.parquet"),
+        ({"Person": "deeper"}, "What deeper holds is not of one form; there is: deeper/age=3"),
+        ({"Person": "nested"}, "What nested holds is not of one form; there is: nested/a.parquet, nested/more"),
+        ({"Person": "named.parquet"}, "named.parquet/more is no Parquet file, and all of named.parquet should be"),
         ({"Person": "nowhere.csv"}, "There is no CSV file behind 'nowhere.csv'"),
         ({"Person": "no-*.csv"}, "There is no CSV file behind 'no-*.csv'"),
         ({"Person": "mixed"}, "What mixed holds is not of one form; there is: mixed/a.csv, mixed/b.jsonl"),
@@ -114,7 +125,7 @@ def test_types_are_those_that_are_named_unless_records_say_them(tmp_path: Path):
         ({"Person": "deep"}, "What deep holds is not of one form; there is: deep/a.csv, deep/more"),
         ({"Person": "empty"}, "What empty holds is not of one form; there is: nothing"),
         ({"Person": ["good.csv", "good.jsonl"]}, "not of one form: good.csv (CSV), good.jsonl (JSONL)"),
-        ({"Person": []}, "What is given for Person is of type list"),
+        ({"Person": []}, "There is nothing in the list that is given for Person"),
         ({"Person": 3}, "What is given for Person is of type int"),
         ({"Person": ["good.csv", 3]}, "What is given for Person is of type list"),
         ({"Person": "what://x/good.csv"}, "'what://x/good.csv' cannot be reached"),
@@ -131,7 +142,9 @@ def test_what_cannot_be_loaded_is_told_with_the_next_move(
 ):
     monkeypatch.chdir(tmp_path)
     touch(tmp_path, "people.txt", "mixed/a.csv", "mixed/b.jsonl", "packed/a.csv", "packed/b.csv.bz2", "good.csv",
-          "good.jsonl", "named.csv/a.csv", "named.csv/b.jsonl", "deep/a.csv", "deep/more/b.csv")  # fmt: skip
+          "good.jsonl", "named.csv/a.csv", "named.csv/b.jsonl", "deep/a.csv", "deep/more/b.csv", "cut/b.parquet",
+          "cut/age=3/a.parquet", "deeper/age=3/b.parquet", "deeper/age=3/of=4/c.parquet", "nested/a.parquet",
+          "nested/more/b.parquet", "named.parquet/a.parquet", "named.parquet/more/b.parquet")  # fmt: skip
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInputError) as caught:
         sort(given)

@@ -195,5 +195,6 @@ def test_what_is_called_parquet_and_is_none_is_told_in_one_line(spark: SparkSess
 
 
 def test_parquet_that_is_not_there_is_told(spark: SparkSession, tmp_path: Path, graph: str):
-    with pytest.raises(InvalidInputError, match=r"nowhere\.parquet cannot be read as Parquet"):
-        omnigraph_spark.load(spark, graph, {"Person": tmp_path / "nowhere.parquet"}, "append")
+    for given in (tmp_path / "nowhere.parquet", [write(tmp_path / "a.parquet", "x"), tmp_path / "nowhere.parquet"]):
+        with pytest.raises(InvalidInputError, match=r"There is no Parquet file behind '\S*nowhere\.parquet'"):
+            omnigraph_spark.load(spark, graph, {"Person": given}, "append")

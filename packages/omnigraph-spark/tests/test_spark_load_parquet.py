@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import random
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody writes it
-from spark_load_world import SCHEMA, Record, cut_every, edge, outcome, person, sound_records, wild_records
+from spark_load_world import SCHEMA, Record, cut_every, edge, outcome, person, sound_records, tables, wild_records
 
 import omnigraph as og
 import omnigraph_spark
@@ -21,18 +20,11 @@ from omnigraph_spark import inputs
 
 def write_parquet(place: Path, graph: og.Graph, records: list[Record], *, group: int = 3) -> dict[str, Path]:
     """Records as one file of each type, of row groups of so many rows."""
-    rows: dict[str, list[Record]] = {}
-    for each in records:
-        ends = {"src": each["from"], "dst": each["to"]} if "edge" in each else {}
-        day = {"day": dt.date.fromisoformat(each["data"]["day"])} if each["data"].get("day") else {}
-        rows.setdefault(each.get("edge") or each["type"], []).append({**ends, **each["data"], **day})
     place.mkdir(exist_ok=True)
-    for name, own in rows.items():
-        schema = graph.table(name).to_arrow().schema
-        named = pa.schema([schema.field(each) for each in schema.names if any(each in row for row in own)])
-        loose = pa.schema([field.with_nullable(True) for field in named])
-        pq.write_table(pa.Table.from_pylist(own, schema=loose), place / f"{name}.parquet", row_group_size=group)
-    return {name: place / f"{name}.parquet" for name in rows}
+    made = tables(graph, records)
+    for name, table in made.items():
+        pq.write_table(table, place / f"{name}.parquet", row_group_size=group)
+    return {name: place / f"{name}.parquet" for name in made}
 
 
 @pytest.fixture
@@ -161,6 +153,34 @@ def test_directories_that_are_named_by_values_are_read_by_spark(spark: SparkSess
         pq.write_table(pa.table({"name": [f"p{age}"]}), tmp_path / "in" / f"age={age}" / "part.parquet")
     omnigraph_spark.load(spark, graph, {"Person": tmp_path / "in"}, "append")
     assert sorted((row["name"], row["age"]) for row in graph.table("Person").rows()) == [("p3", 3), ("p4", 4)]
+
+
+@pytest.mark.parametrize("given", ["in/*/*.parquet", "in/age=3", "in/age=3/part.parquet", "in/age=*"])
+def test_values_that_name_directories_are_not_lost_below_them(spark: SparkSession, tmp_path: Path, given: str):
+    graph = og.init(tmp_path / "g", schema="node Person { name: String @key  age: I32? }")
+    for age in (3, 4):
+        (tmp_path / "in" / f"age={age}").mkdir(parents=True)
+        pq.write_table(pa.table({"name": [f"p{age}"]}), tmp_path / "in" / f"age={age}" / "part.parquet")
+    with pytest.raises(InvalidInputError, match="has no column 'age'; the directory") as caught:
+        omnigraph_spark.load(spark, graph, {"Person": tmp_path / given}, "append")
+    assert "directory above" in str(caught.value.help)
+    # A name that is no property, and a file that has the column, lose nothing.
+    (tmp_path / "day=5" / "age=9").mkdir(parents=True)
+    pq.write_table(pa.table({"name": ["q"], "age": [8]}), tmp_path / "day=5" / "age=9" / "part.parquet")
+    omnigraph_spark.load(spark, graph, {"Person": tmp_path / "day=5" / "age=9"}, "append")
+    assert [(row["name"], row["age"]) for row in graph.table("Person").rows()] == [("q", 8)]
+
+
+def test_a_load_that_landed_does_not_look_for_its_files_again(spark: SparkSession, tmp_path: Path):
+    graph = og.init(tmp_path / "g", schema="node Person { name: String @key }")
+    pq.write_table(pa.table({"name": ["a"]}), tmp_path / "in.parquet")
+    for branch, base in (("main", None), ("other", "main")):
+        given = {"branch": branch, "base": base, "load_id": branch}
+        first = omnigraph_spark.load(spark, graph, {"Person": tmp_path / "in.parquet"}, "merge", **given)
+        (tmp_path / "in.parquet").rename(tmp_path / "away.parquet")
+        again = omnigraph_spark.load(spark, graph, {"Person": tmp_path / "in.parquet"}, "merge", **given)
+        assert (again.commit, again.total) == (first.commit, 0)
+        (tmp_path / "away.parquet").rename(tmp_path / "in.parquet")
 
 
 def test_many_small_files_are_read_by_spark_which_takes_several_in_a_task(

@@ -136,6 +136,12 @@ def test_an_attempt_of_a_type_that_the_ticket_is_not_for_is_refused(graph: og.Gr
         graph.bulk(["Note"]).attempt(named(person("ann")))
 
 
+def test_a_ticket_knows_the_columns_of_its_types(graph: og.Graph):
+    ticket = graph.bulk()
+    for name in ("Person", "Knows", "node:Person"):
+        assert ticket.columns_of(name) == graph.table(name).to_arrow().column_names
+
+
 def test_lines_of_a_type_are_where_its_records_stand(graph: og.Graph):
     ticket = graph.bulk()
     text = "\n".join(["", person("ann"), knows("ann", "bo"), "// more", person("bo"), knows("bo", "ann")])

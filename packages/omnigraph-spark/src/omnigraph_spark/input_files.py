@@ -11,7 +11,7 @@ from __future__ import annotations
 import glob
 import gzip
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
@@ -47,6 +47,10 @@ _FORMS: Final = {
 _NAMES: Final = f"Give files that end in {', '.join(_FORMS)}; .gz may follow, but for Parquet"
 
 
+class NoFileError(InvalidInputError):
+    """Nothing is behind a name, as far as Arrow sees."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundFile:
     """Something that has a name, with its size in bytes."""
@@ -67,7 +71,7 @@ def is_packed(path: str) -> bool:
 
 
 def form_behind(name: str) -> Form:
-    """What the files behind a name hold: by the name itself, or by those of the files in a directory.
+    """What the files behind a name hold: by the name itself, or by those of the files that it stands for.
 
     Raises:
         InvalidInputError: nobody can say, or they hold several things.
@@ -75,11 +79,13 @@ def form_behind(name: str) -> Form:
     form = form_of(name)
     if form is not None:
         return form
-    inside = _list_directory(name)
-    if inside is None:
+    inside = [each for path in _names_of(name) for each in _entries(path)]
+    if not inside and ("://" in name or not Path(name).is_dir()):
+        raise NoFileError(f"There is no file behind {name!r}.", help=f"{_NAMES}; or a directory, or a pattern.")
+    if [each.path for each in inside] == [name]:
         raise InvalidInputError(f"The name of {name} does not say what it holds.", help=f"{_NAMES}.")
     forms = {_form_inside(each) for each in inside}
-    if len(forms) != 1 or None in forms:
+    if len(forms) != 1 or None in forms or not _are_of_one_kind(inside):
         what = ", ".join(sorted(each.path for each in inside)[:_LISTED]) if inside else "nothing"
         raise InvalidInputError(
             f"What {name} holds is not of one form; there is: {what}.",
@@ -108,7 +114,7 @@ def find_files(name: str, form: Form | None) -> list[FoundFile]:
         )  # fmt: skip
     if not found:
         wanted = form or Form.JSONL
-        raise InvalidInputError(
+        raise NoFileError(
             f"There is no {wanted} file behind {name!r}.",
             help=f"{_NAMES}; or a directory that has some, or a pattern.",
             details={"path": name},
@@ -191,12 +197,32 @@ def _bare(name: str) -> str:
     return name.partition("?")[0].rstrip("/") if "://" in name else name
 
 
+def is_cut_by_values(name: str) -> bool:
+    """Whether a directory on a disk, or one that a pattern matches, holds directories of Parquet named by values."""
+    return "://" not in name and any(
+        not each.is_file and _form_inside(each) is Form.PARQUET for path in _names_of(name) for each in _entries(path)
+    )
+
+
 def _form_inside(each: FoundFile) -> Form | None:
+    """What something in a directory holds; None when it is neither a file of ours nor Parquet cut by values."""
     if each.is_file:
         return form_of(each.path)
-    # Parquet may be spread over directories that are named by values; Spark knows what to make of them.
-    is_parquet = "://" not in each.path and any(Path(each.path).rglob("*.parquet"))
+    # Directories named by the values of a column, such as year=2026; Spark knows what to make of them.
+    inside = _list_directory(each.path) if "=" in Path(each.path).name and "://" not in each.path else []
+    is_parquet = {_form_inside(other) for other in inside or []} == {Form.PARQUET} and _are_of_one_kind(inside or [])
     return Form.PARQUET if is_parquet else None
+
+
+def _are_of_one_kind(entries: Sequence[FoundFile]) -> bool:
+    """Whether all are files, or all directories: of a directory with both, Spark takes the one and drops the other."""
+    return len({each.is_file for each in entries}) == 1
+
+
+def _entries(path: str) -> list[FoundFile]:
+    """What a directory has, or the file itself."""
+    inside = _list_directory(path)
+    return [FoundFile(path=path, size=0)] if inside is None else inside
 
 
 def _names_of(name: str) -> list[str]:
@@ -253,7 +279,7 @@ def _remote(name: str) -> tuple[Any, str]:
     try:
         system, path = pafs.FileSystem.from_uri(name)
     except (pa.ArrowException, OSError) as error:
-        raise InvalidInputError(
+        raise NoFileError(
             f"{name!r} cannot be reached: {error}.", help="Give a path, or a URI that Arrow knows, such as s3://."
         ) from error
     return system, path

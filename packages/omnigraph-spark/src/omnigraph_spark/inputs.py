@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from omnigraph.errors import InvalidInputError
 from omnigraph_spark.file_ranges import FileRange, list_ranges
-from omnigraph_spark.input_files import Form, form_behind, refuse_secrets
+from omnigraph_spark.input_files import Form, NoFileError, form_behind, is_cut_by_values, refuse_secrets
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -83,7 +83,9 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
     if callable(getattr(given, "mapInArrow", None)):
         return Inputs(frames=(TypedInput(type_name=name, frame=given),))
     several = [given] if _is_path(given) else given
-    if not isinstance(several, Sequence) or not several or not all(_is_path(each) for each in several):
+    if isinstance(several, Sequence) and not several:
+        raise InvalidInputError(f"There is nothing in the list that is given for {name}.", help=_FORMS)
+    if not isinstance(several, Sequence) or not all(_is_path(each) for each in several):
         kind = f"{type(given).__module__.partition('.')[0]}.{type(given).__qualname__}".removeprefix("builtins.")
         # Of pandas, polars and Arrow, which have DataFrames and tables too.
         is_table = hasattr(given, "columns")
@@ -99,28 +101,40 @@ def _of_type(spark: SparkSession, name: str, given: Any) -> Inputs:
         told = ", ".join(f"{path} ({form})" for form, path in forms.items())
         raise InvalidInputError(f"What is given for {name} is not of one form: {told}.", help="Give files of one form.")
     (form,) = forms
-    ranges = _list_parquet(name, paths) if form is Form.PARQUET else list_ranges(paths, name, form)
-    if ranges is None:
-        return Inputs(frames=(TypedInput(type_name=name, frame=_read_parquet(spark, paths)),))
-    return Inputs(ranges=tuple(ranges))
+    if form is Form.PARQUET:
+        return _of_parquet(spark, name, paths)
+    return Inputs(ranges=tuple(list_ranges(paths, name, form)))
 
 
-def _list_parquet(name: str, paths: Sequence[str]) -> list[FileRange] | None:
-    """The ranges of Parquet; None where Spark is to read it.
+def _of_parquet(spark: SparkSession, name: str, paths: Sequence[str]) -> Inputs:
+    """Ranges of Parquet; a frame where Spark is to read it.
 
     Spark knows directories that are named by values, has its own patterns, reaches places that Arrow does not, and
     reads several files in one task, where they are many and small.
 
     Raises:
+        InvalidInputError: there is none, or something else.
         StorageError: Arrow knows the place, and the store says that something is wrong.
     """
+    missing: NoFileError | None = None
+    ranges: list[FileRange] = []
+    if not any(is_cut_by_values(each) for each in paths):
+        try:
+            ranges = list_ranges(paths, name, Form.PARQUET)
+        except NoFileError as error:
+            missing = error
+    if ranges and not _are_many_and_small(paths, ranges):
+        return Inputs(ranges=tuple(ranges))
     try:
-        ranges = list_ranges(paths, name, Form.PARQUET)
-    except InvalidInputError:
-        return None
+        return Inputs(frames=(TypedInput(type_name=name, frame=_read_parquet(spark, paths)),))
+    except InvalidInputError as error:
+        # What Arrow says of a name that neither knows is about that name alone.
+        raise missing or error from error
+
+
+def _are_many_and_small(paths: Sequence[str], ranges: Sequence[FileRange]) -> bool:
     files, size = len({each.path for each in ranges}), sum(each.end - each.start for each in ranges)
-    are_small = files > MANY_FILES and size < files * SMALL_BYTES
-    return None if are_small and not any("://" in each for each in paths) else ranges
+    return files > MANY_FILES and size < files * SMALL_BYTES and not any("://" in each for each in paths)
 
 
 def _read_parquet(spark: SparkSession, paths: Sequence[str]) -> DataFrame:

@@ -95,8 +95,9 @@ def load(
             raise InvalidInputError(
                 f"There is no {name}={word!r}.", help=f"Use one of: {', '.join(words)}.", details={name: str(word)}
             )
-    inputs = sort_inputs(spark, data)
     with _opened(graph, actor, options) as opened:
+        # What was loaded already may be gone.
+        inputs = Inputs() if _has_landed(opened, branch, load_id) else sort_inputs(spark, data)
         created = base is not None and _ensure_branch(opened, branch, base)
         ticket = opened.bulk(inputs.types, branch=branch, load_id=load_id)
         # What an earlier load of this name made is there; nothing will be written.
@@ -245,9 +246,20 @@ def _opened(graph: str | Graph, actor: str | None, options: Mapping[str, Any] | 
     return nullcontext(graph)
 
 
+def _has_landed(graph: Graph, branch: str, load_id: str | None) -> bool:
+    """Whether the branch has a commit of this load."""
+    if load_id is None or not _has_branch(graph, branch):
+        return False
+    return graph.bulk([], branch=branch, load_id=load_id).landed is not None
+
+
+def _has_branch(graph: Graph, branch: str) -> bool:
+    return any(each.name == branch for each in graph.branches.list())
+
+
 def _ensure_branch(graph: Graph, branch: str, base: str) -> bool:
     """Make a branch if it is missing; whether it was."""
-    if any(each.name == branch for each in graph.branches.list()):
+    if _has_branch(graph, branch):
         return False
     try:
         graph.branches.create(branch, base)

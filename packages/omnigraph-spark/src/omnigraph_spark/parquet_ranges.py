@@ -7,7 +7,7 @@ be in a load of one process; and a row has a place, its number in the file.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import accumulate
@@ -70,6 +70,22 @@ def open_parquet(piece: FileRange, batch_rows: int) -> Iterator[ParquetRows]:
             row_count=rows,
             are_first=_first_group(metadata) in groups if metadata.num_rows else not piece.start,
         )
+
+
+def refuse_lost_values(path: str, columns: Sequence[str], wanted: Sequence[str]) -> None:
+    """Raise if a directory on the way to a file is named by a value of a wanted column that the file does not have.
+
+    Raises:
+        InvalidInputError: the value would be lost, and null in its place.
+    """
+    directories = path.partition("?")[0].split("/")[:-1]
+    for key in (each.partition("=")[0] for each in directories if "=" in each):
+        if key in wanted and key not in columns:
+            raise InvalidInputError(
+                f"{path} has no column {key!r}; the directory that it lies in is named by its value.",
+                help=f"Give the directory above those that are named {key}=..., or a DataFrame that has the column.",
+                details={"path": path, "property": key},
+            )
 
 
 def groups_in(metadata: pq.FileMetaData, start: int, end: int) -> list[int]:

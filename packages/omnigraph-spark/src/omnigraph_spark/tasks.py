@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
 from omnigraph_spark.file_ranges import FileRange
-from omnigraph_spark.parquet_ranges import open_parquet
+from omnigraph_spark.parquet_ranges import open_parquet, refuse_lost_values
 from omnigraph_spark.spreading import numbers_in
 from omnigraph_spark.task_errors import telling
 from omnigraph_spark.text_ranges import count_quotes, open_text
@@ -114,6 +114,7 @@ def written_range(ticket: BulkTicket, piece: FileRange) -> BulkAttempt:
 def _written_parquet(ticket: BulkTicket, piece: FileRange) -> tuple[BulkAttempt, bool]:
     """What was written, and whether the rows are the first of their file."""
     with open_parquet(piece, GATHERED_ROWS) as rows:
+        refuse_lost_values(piece.path, rows.reader.schema.names, ticket.columns_of(str(piece.type_name)))
         attempt = ticket.attempt({str(piece.type_name): rows.reader})
     placed = tuple(replace(each, source=piece.path) for each in attempt.problems)
     return replace(attempt, problems=placed, lines=rows.row_count), rows.are_first

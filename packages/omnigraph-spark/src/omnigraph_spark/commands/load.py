@@ -86,7 +86,8 @@ def load(
 
     Overwriting a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
 
-    Exit code 0 when it was loaded; 3 when records are wrong or break a rule of the schema, and nothing was written;
+    Exit code 0 when it was loaded; 1 when there is no such graph, branch or type, or something could not be read or
+    written; 3 when an input is none, or records are wrong or break a rule of the schema, and nothing was written;
     4 when an overwrite was overtaken by another writer; 5 when it may have happened.
     """
     import omnigraph_spark
@@ -139,9 +140,9 @@ def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
 
     Raises:
         click.UsageError: both are named, or a type twice.
-        InvalidInputError: there is no such file, or it does not say its type.
+        InvalidInputError: there is no such file, or it does not say its type or what it holds.
     """
-    from omnigraph_spark.input_files import Form, form_of
+    from omnigraph_spark.input_files import Form, form_behind, form_of
 
     of_types: dict[str, str] = {}
     mixed: list[str] = []
@@ -163,6 +164,7 @@ def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
             )
         else:
             of_types[found[1]] = _whole_path(path)
+            form_behind(of_types[found[1]])
     if of_types and mixed:
         raise click.UsageError(
             "Give JSONL that says its types, or files by TYPE=PATH, not both.", click.get_current_context(silent=True)

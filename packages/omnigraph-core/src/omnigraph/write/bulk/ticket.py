@@ -30,6 +30,7 @@ from omnigraph.write.forks import Forks
 from omnigraph.write.load import find_load
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import LoadInput, TypedRows, TypedText, read_records
+from omnigraph.write.records.arrow_input import find_target
 from omnigraph.write.row_merging import MergeWork, RowsToMerge
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.change_rows import read_row_set
@@ -113,6 +114,10 @@ class BulkTicket:
             is_readable=not unreadable,
             lines=None if text is None else text.lines,
         )
+
+    def columns_of(self, type_name: str) -> list[str]:
+        """The names of the columns of a type, as ``Graph.table`` has them."""
+        return list(find_target(type_name, self.schema).schema.names)
 
     def lines_of(self, data: LoadInput | TypedText, type_key: str) -> npt.NDArray[np.int64]:
         """The lines of the records of one type in a text that ``attempt`` could read, in order."""
