@@ -6,12 +6,12 @@
     cut       the same load from 1, 2 and 4 partitions
     read      the columns that the Parquet has, and one of each type, by omnigraph_spark.read and by the plain format,
               against Spark's Parquet read of the same columns
-    floors    what Spark takes where we do nothing: tasks of Python that drop the same rows, and a source of Python that
-              gives as many rows of the same types from memory; nothing of ours can be faster than these
+    floors    what Spark takes where we do nothing: tasks of Python that drop the same rows, in batches that Spark
+              weighs as it does by itself; and a source of Python that gives as many rows of the same types from memory
     memory    of the driver, for one million rows and for ten
 
 Rounds of all sides alternate, so that a noisy machine disturbs all alike; the figure is the median of the ratios. The
-first rounds do not count: Java compiles what hands rows to Python anew for minutes, and is nearly twice as fast then.
+first rounds do not count: Java compiles what hands rows to Python anew for minutes.
 
 Run it with: tox run -e bench-spark
 """
@@ -186,7 +186,7 @@ def compare(bench: Bench, rounds: int, warm_up: int) -> None:
     print(f"{bench.nodes:,} nodes and {bench.edges:,} edges, local[2], {rounds} rounds, medians")
     tell("Spark writes Parquet", statistics.median(seen["parquet"]), rows)
     tell("one process loads, all checks", statistics.median(seen["alone"]), rows)
-    tell("floor of DataFrames: tasks that drop their rows", statistics.median(seen["dropped"]), rows)
+    tell("tasks that drop rows, in batches as Spark weighs them", statistics.median(seen["dropped"]), rows)
     floor = [each / nothing for each, nothing in zip(seen["parquet"], seen["dropped"], strict=True)]
     print(f"{'  of Parquet throughput':<52} {statistics.median(floor):7.2f}")
     for what, own in loads.items():

@@ -5,7 +5,7 @@
 They choose the commit in this process, so that a DataFrame shows one snapshot however often it is used, over Spark
 Connect too. They need no setting of the session. The readers are those of ``format("omnigraph")``, which Spark plans in
 three Python processes one after the other, whenever a DataFrame is used; here everything is known before, and a read of
-some million rows takes two thirds of the time.
+some million rows takes about half of the time.
 """
 
 from __future__ import annotations
