@@ -117,6 +117,9 @@ def test_types_are_those_that_are_named_unless_records_say_them(tmp_path: Path):
         ({"Person": "deeper"}, "What deeper holds is not of one form; there is: deeper/age=3"),
         ({"Person": "nested"}, "What nested holds is not of one form; there is: nested/a.parquet, nested/more"),
         ({"Person": "named.parquet"}, "named.parquet/more is no Parquet file, and all of named.parquet should be"),
+        ({"Person": "both.parquet"}, "both.parquet/age=3 is no Parquet file, and all of both.parquet should be"),
+        ({"Person": ["whole", "nested/a.parquet"]}, "whole/age=3 is no Parquet file, and all of whole should be"),
+        ({"Person": "*.parquet"}, "both.parquet/age=3 is no Parquet file, and all of *.parquet should be"),
         ({"Person": "nowhere.csv"}, "There is no CSV file behind 'nowhere.csv'"),
         ({"Person": "no-*.csv"}, "There is no CSV file behind 'no-*.csv'"),
         ({"Person": "mixed"}, "What mixed holds is not of one form; there is: mixed/a.csv, mixed/b.jsonl"),
@@ -144,7 +147,8 @@ def test_what_cannot_be_loaded_is_told_with_the_next_move(
     touch(tmp_path, "people.txt", "mixed/a.csv", "mixed/b.jsonl", "packed/a.csv", "packed/b.csv.bz2", "good.csv",
           "good.jsonl", "named.csv/a.csv", "named.csv/b.jsonl", "deep/a.csv", "deep/more/b.csv", "cut/b.parquet",
           "cut/age=3/a.parquet", "deeper/age=3/b.parquet", "deeper/age=3/of=4/c.parquet", "nested/a.parquet",
-          "nested/more/b.parquet", "named.parquet/a.parquet", "named.parquet/more/b.parquet")  # fmt: skip
+          "nested/more/b.parquet", "named.parquet/a.parquet", "named.parquet/more/b.parquet",
+          "both.parquet/a.parquet", "both.parquet/age=3/b.parquet", "whole/age=3/a.parquet")  # fmt: skip
     (tmp_path / "empty").mkdir()
     with pytest.raises(InvalidInputError) as caught:
         sort(given)

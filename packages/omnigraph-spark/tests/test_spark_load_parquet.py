@@ -15,7 +15,7 @@ from spark_load_world import SCHEMA, Record, cut_every, edge, outcome, person, s
 import omnigraph as og
 import omnigraph_spark
 from omnigraph.errors import ConstraintError, InvalidInputError
-from omnigraph_spark import inputs
+from omnigraph_spark import inputs, spreading
 
 
 def write_parquet(place: Path, graph: og.Graph, records: list[Record], *, group: int = 3) -> dict[str, Path]:
@@ -68,9 +68,11 @@ def test_what_is_wrong_is_that_of_one_process_with_file_and_row(
     assert got[0] is ConstraintError
 
 
+@pytest.mark.parametrize("most_tasks", [2, 1_000])
 def test_a_rule_that_is_broken_is_told_with_the_number_of_the_row(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, most_tasks: int, monkeypatch: pytest.MonkeyPatch
 ):
+    monkeypatch.setattr(spreading, "MOST_TASKS", most_tasks)
     graph = og.init(tmp_path / "g", schema=SCHEMA)
     cut_every(200, monkeypatch.setattr)
     people = [person(f"p{number}", age=151 if number == 8 else 5) for number in range(12)] + [person("p3")]

@@ -221,6 +221,7 @@ def _racing(create: Any, uri: str) -> Any:
 CONNECT = """
 import json, sys
 import pyarrow as pa
+import pyarrow.parquet as pq
 from omnigraph_spark.java import use_java
 use_java(only_bundled=True)
 from pyspark.sql import SparkSession
@@ -243,6 +244,8 @@ frame = spark.createDataFrame(pa.table({"handle": ["c1"]}))
 edges = spark.createDataFrame(pa.table({"src": ["c1"], "dst": ["old"]}))
 # Two frames, so that jobs run side by side in threads of the client.
 both = omnigraph_spark.load(spark, uri, {"Person": frame, "Knows": edges}, "append")
+pq.write_table(pa.table({"handle": ["d1"]}), path + ".parquet")
+by_path = omnigraph_spark.load(spark, uri, {"Person": path + ".parquet"}, "append")
 read = omnigraph_spark.read(spark, uri, "Person", columns=["handle"])
 found = sorted(row.handle for row in read.collect())
 # By tasks: a row that replaces another, and a new one.
@@ -259,7 +262,7 @@ try:
     omnigraph_spark.load(spark, uri, path, "merge")
 except StorageError as error:
     told = [error.message[:18], len(error.message), error.condition, error.help]
-print(json.dumps([type(spark).__module__, done.total + both.total, found, told]))
+print(json.dumps([type(spark).__module__, done.total + both.total + by_path.total, found, told]))
 spark.stop()
 """
 
@@ -275,7 +278,7 @@ def test_a_load_over_spark_connect_is_as_any_other(graph: og.Graph, tmp_path: Pa
     assert ended.returncode == 0, ended.stderr
     module, total, found, told = json.loads(ended.stdout.splitlines()[-1])
     assert module.startswith("pyspark.sql.connect")
-    assert (total, found) == (3 + 2, ["a1", "a2", "c1", "old"])
+    assert (total, found) == (3 + 2 + 1, ["a1", "a2", "c1", "d1", "old"])
     assert told == ["The store is busy.", 5_019, "transient", "Wait."]
     graph.refresh()
     assert handles(graph) == sorted([*found, "c2"])

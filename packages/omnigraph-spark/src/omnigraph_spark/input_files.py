@@ -198,10 +198,9 @@ def _bare(name: str) -> str:
 
 
 def is_cut_by_values(name: str) -> bool:
-    """Whether a directory on a disk, or one that a pattern matches, holds directories of Parquet named by values."""
-    return "://" not in name and any(
-        not each.is_file and _form_inside(each) is Form.PARQUET for path in _names_of(name) for each in _entries(path)
-    )
+    """Whether a directory on a disk, or each that a pattern matches, holds directories of Parquet named by values."""
+    inside = [] if "://" in name else [each for path in _names_of(name) for each in _entries(path)]
+    return bool(inside) and all(not each.is_file and _form_inside(each) is Form.PARQUET for each in inside)
 
 
 def _form_inside(each: FoundFile) -> Form | None:
@@ -254,8 +253,9 @@ def _list_directory(name: str) -> list[FoundFile] | None:
     if "://" not in name:
         if not Path(name).is_dir():
             return None
-        children = [each for each in sorted(Path(name).iterdir()) if _is_shown(each.name)]
-        return [FoundFile(path=str(each), size=each.stat().st_size, is_file=each.is_file()) for each in children]
+        with store_errors(name):
+            children = [each for each in sorted(Path(name).iterdir()) if _is_shown(each.name)]
+            return [FoundFile(path=str(each), size=each.stat().st_size, is_file=each.is_file()) for each in children]
     system, path = _remote(name)
     with store_errors(name):
         if system.get_file_info(path).type is not pafs.FileType.Directory:

@@ -118,7 +118,7 @@ def _of_parquet(spark: SparkSession, name: str, paths: Sequence[str]) -> Inputs:
     """
     missing: NoFileError | None = None
     ranges: list[FileRange] = []
-    if not any(is_cut_by_values(each) for each in paths):
+    if not all(is_cut_by_values(each) for each in paths):
         try:
             ranges = list_ranges(paths, name, Form.PARQUET)
         except NoFileError as error:
@@ -128,8 +128,10 @@ def _of_parquet(spark: SparkSession, name: str, paths: Sequence[str]) -> Inputs:
     try:
         return Inputs(frames=(TypedInput(type_name=name, frame=_read_parquet(spark, paths)),))
     except InvalidInputError as error:
+        if missing is None:
+            raise
         # What Arrow says of a name that neither knows is about that name alone.
-        raise missing or error from error
+        raise missing from error
 
 
 def _are_many_and_small(paths: Sequence[str], ranges: Sequence[FileRange]) -> bool:
