@@ -27,7 +27,7 @@ PEOPLE, EDGES, MERGED = 50_000, 200_000, 60_000
 
 
 def main() -> None:
-    """A load, the same load again, one that is refused, reading it back, a merge, and its changes as a stream."""
+    """A load, again, one that is refused, reading it back, a merge, its changes as a stream, and Parquet out and in."""
     try:
         java = use_java()
     except InvalidInputError as error:
@@ -45,6 +45,7 @@ def main() -> None:
             before = graph.snapshot().commit.id
             show_merge(spark, graph)
         show_changes(spark, uri, before, Path(folder) / "changes.check")
+        show_files(spark, uri, Path(folder))
     spark.stop()
     print("\nSpark: every outcome was as it must be.")
 
@@ -115,6 +116,16 @@ def show_changes(spark: SparkSession, uri: Path, before: str, checkpoint: Path) 
     stream.trigger(availableNow=True).start().awaitTermination()
     replaced = PEOPLE // 2
     must(seen == {"update": replaced, "insert": MERGED - replaced}, f"a stream of changes tells them apart: {seen}")
+
+
+def show_files(spark: SparkSession, uri: Path, folder: Path) -> None:
+    """A graph becomes Parquet, and Parquet a graph: given by its path, it never goes through rows of Java."""
+    done = omnigraph_spark.export(spark, uri, folder / "out")
+    files = {"Person": folder / "out" / "nodes" / "Person", "Knows": folder / "out" / "edges" / "Knows"}
+    with omnigraph.init(folder / "copy.omni", schema=SCHEMA) as copy, omnigraph.open(uri, mode="r") as graph:
+        omnigraph_spark.load(spark, copy, files, "append")
+        is_same = list(copy.export()) == list(graph.export())
+    must(is_same, f"{len(done.files)} files of Parquet are exported, and load to the same graph, line by line")
 
 
 def name_of(number: Column) -> Column:
