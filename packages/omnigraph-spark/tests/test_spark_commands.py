@@ -188,6 +188,13 @@ def test_a_load_and_an_export_go_through_spark_and_speak_like_the_built_in_verbs
     again = run("load", "graph.omni", "--data", "parts", "--mode", "append", "--load-id", "monday", "--json", "-q")
     assert (again.exit_code, json.loads(again.stdout)["total"]) == (0, 0)
 
+    Path("parts").rename("away")
+    again = run("load", "graph.omni", "--data", "parts", "--mode", "append", "--load-id", "monday", "--json", "-q")
+    assert (again.exit_code, json.loads(again.stdout)["total"]) == (0, 0)
+    lost = run("load", "graph.omni", "--data", "parts", "--mode", "append", "--load-id", "tuesday")
+    assert (lost.exit_code, lost.stdout) == (3, "")
+    assert "parts" in lost.stderr
+
     exported = run("export", "graph.omni", "out", "--format", "jsonl")
     assert exported.exit_code == 0, exported.stderr
     assert exported.stderr == f"export {graph} to {place / 'out'} (Spark, local[*])\n"

@@ -93,7 +93,8 @@ def load(
     import omnigraph_spark
 
     place = GraphPlace.of(session, uri, options)
-    data = read_sources(sources)
+    # Files of a load that has landed may be gone, which only the load itself finds out.
+    data = read_sources(sources, must_be_there=load_id is None)
     if not may_load(session, place, mode, yes=yes):
         return ExitCode.FAILED
     _look_first(session, place, list(data) if isinstance(data, dict) else [], branch, base)
@@ -135,8 +136,10 @@ def _look_first(session: Session, place: GraphPlace, types: list[str], branch: s
             graph.scan(each, snapshot=seen)
 
 
-def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
+def read_sources(words: tuple[str, ...], *, must_be_there: bool = True) -> dict[str, str] | list[str]:
     """What ``omnigraph_spark.load`` is given: paths by type, or paths of JSONL.
+
+    Whether files are there is seen now, unless they need not be: Spark takes a while to start.
 
     Raises:
         click.UsageError: both are named, or a type twice.
@@ -156,15 +159,16 @@ def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
                 details={"path": path},
             )
         if found is None:
-            mixed.append(_whole_path(path))
+            mixed.append(_whole_path(path, must_be_there))
         elif found[1] in of_types:
             raise click.UsageError(
                 f"{found[1]} is given twice. Name a directory, or a pattern of several files.",
                 click.get_current_context(silent=True),
             )
         else:
-            of_types[found[1]] = _whole_path(path)
-            form_behind(of_types[found[1]])
+            of_types[found[1]] = _whole_path(path, must_be_there)
+            if must_be_there:
+                form_behind(of_types[found[1]])
     if of_types and mixed:
         raise click.UsageError(
             "Give JSONL that says its types, or files by TYPE=PATH, not both.", click.get_current_context(silent=True)
@@ -172,11 +176,11 @@ def read_sources(words: tuple[str, ...]) -> dict[str, str] | list[str]:
     return of_types or mixed
 
 
-def _whole_path(path: str) -> str:
-    """A path that means the same to every task. Whether a file is there is seen now; Spark would take a while to."""
+def _whole_path(path: str, must_be_there: bool) -> str:
+    """A path that means the same to every task."""
     if _URI.match(path):
         return path
-    if not glob.glob(path):
+    if must_be_there and not glob.glob(path):
         missing = f'No file matches "{path}".' if glob.has_magic(path) else f'There is no file "{path}".'
         raise InvalidInputError(missing, help=f"Paths are taken from {Path.cwd()}.", details={"path": path})
     return os.path.abspath(path)
