@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph import BulkAttempt
 from omnigraph.errors import InvalidInputError, StorageError
+from omnigraph_spark import parquet_ranges
 from omnigraph_spark.file_ranges import FileRange, list_ranges
 from omnigraph_spark.input_files import Form
 from omnigraph_spark.parquet_ranges import BATCH_BYTES, _told, open_parquet
@@ -92,6 +93,16 @@ def test_a_file_that_changed_since_it_was_cut_is_refused(tmp_path: Path):
     for each in pieces:
         with pytest.raises(InvalidInputError, match="bytes when the load began"):
             opening(each)
+
+
+def test_no_group_is_left_out_whatever_a_footer_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(parquet_ranges, "_begin", lambda group: 2**40)
+    pieces = ranges_of(write_groups(tmp_path / "n.parquet", [3, 4]), 100)
+    counts = []
+    for each in pieces:
+        with open_parquet(each, 9) as rows:
+            counts.append(rows.row_count)
+    assert counts == [0] * (len(pieces) - 1) + [7]
 
 
 @pytest.mark.parametrize("number", [errno.EIO, errno.ESTALE])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 import omnigraph as og
 from omnigraph.errors import InvalidInputError
@@ -42,7 +44,8 @@ def files(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def sort(data: object) -> Inputs:
-    return sort_inputs(None, data)  # type: ignore[arg-type] - Spark has no part in it
+    """Inputs that Spark has no part in."""
+    return sort_inputs(cast("SparkSession", None), data)
 
 
 def test_a_directory_and_its_files_on_a_server_are_read(server: S3Server, files: list[str], tmp_path: Path):

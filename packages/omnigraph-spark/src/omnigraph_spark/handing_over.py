@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 BATCH_BYTES: Final = "spark.sql.execution.arrow.maxBytesPerBatch"
 BATCH_ROWS: Final = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
-_UNWEIGHED: Final = {BATCH_BYTES: str(2**31 - 1), BATCH_ROWS: "1000"}
+_UNWEIGHED: Final = {BATCH_ROWS: "1000", BATCH_BYTES: str(2**31 - 1)}
+"""Set in this order and taken back in the other: nobody meets batches of many rows without a limit of bytes."""
 
 
 @contextmanager
@@ -36,7 +37,7 @@ def unweighed_batches(spark: SparkSession, frames: Sequence[DataFrame]) -> Itera
         yield
     finally:
         # A load beside this one leaves them as they are, or takes them back as well; so none of them is left behind.
-        for name in _UNWEIGHED:
+        for name in reversed(_UNWEIGHED):
             spark.conf.unset(name)
 
 

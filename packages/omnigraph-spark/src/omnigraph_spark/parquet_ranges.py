@@ -7,6 +7,7 @@ be in a load of one process; and a row has a place, its number in the file.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -58,7 +59,8 @@ def open_parquet(piece: FileRange, batch_rows: int) -> Iterator[ParquetRows]:
             # Finer parts of a moment are no part of a graph, and nanoseconds count three centuries only.
             file = pq.ParquetFile(native, pre_buffer=True, coerce_int96_timestamp_unit="ms")
         metadata = file.metadata
-        groups = groups_in(metadata, piece.start, piece.end)
+        # The last range has all that is left, so that no group is in none, even if a footer tells nonsense.
+        groups = groups_in(metadata, piece.start, sys.maxsize if piece.end == piece.size else piece.end)
         rows = sum(metadata.row_group(each).num_rows for each in groups)
         size = sum(metadata.row_group(each).total_byte_size for each in groups)
         wanted = max(1, min(batch_rows, BATCH_BYTES * rows // max(size, 1)))

@@ -130,8 +130,8 @@ def _look_first(session: Session, place: GraphPlace, types: list[str], branch: s
         NotFoundError: one is not there.
     """
     with place.open(session) as graph:
-        is_new = base is not None and all(each.name != branch for each in graph.branches.list())
-        seen = graph.snapshot(base if is_new and base is not None else branch)
+        is_there = any(each.name == branch for each in graph.branches.list())
+        seen = graph.snapshot(branch if is_there or base is None else base)
         for each in types:
             graph.scan(each, snapshot=seen)
 
