@@ -22,7 +22,12 @@ from publish_world import (
 
 from omnigraph.errors import InvalidInputError, NotFoundError
 from omnigraph.history.log import MANIFEST
+from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.ulids import new_ulid
+from omnigraph.lang.diagnostics import Report
+from omnigraph.lang.source import SourceText
+from omnigraph.schema import compile_schema
+from omnigraph.schema.identity import resolve_identities
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.faults import CountingAdapter
 from omnigraph.write.branching import make_branch
@@ -242,14 +247,12 @@ def test_the_json_form_of_a_snapshot():
 
 
 def test_a_snapshot_finds_a_type_by_identity_and_not_by_name():
-    from omnigraph.history.schemas import GraphSchema
-
     repository = new_graph()
     snapshot = repository.snapshot_of()
     schema = snapshot.schema
-    renamed = GraphSchema.new(LIBRARY.replace("Film", "Movie"), schema.ir.domain)
-    # Types are numbered by name, so the other schema gives Movie the number that Film had.
-    movie = renamed.node("Movie")
+    text = LIBRARY.replace("node Film", 'node Movie @rename_from("Film")').replace("-> Film", "-> Movie")
+    ir = resolve_identities(compile_schema(text), schema.ir, Report(SourceText.of(text)))
+    movie = GraphSchema.of(text, compile_schema(text), ir).node("Movie")
     assert movie.identity == schema.node("Film").identity
     assert snapshot.entry(movie).key == "node:Film"
     later = GraphSchema.new(LIBRARY + "node Zoo { name: String @key }", schema.ir.domain)

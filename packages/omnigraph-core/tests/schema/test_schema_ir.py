@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
+from itertools import count
 
 import pytest
 
@@ -28,51 +29,55 @@ node Tag @description("ein Schlüssel") implements Named {
 edge Near: Tag -> Tag @card(0..3) { since: Date?  @unique(src, since) }
 """
 
-# Written by hand: types 1 to 3, properties 4 to 9, tables 10 and 11.
-NAME = '{"owner_type_id":1,"owner_type_name":"Named","property_id":4,"property_name":"name"}'
+# Written by hand: types have the counters 1 to 3 and properties 4 to 9, a hash gives the lower bits; tables are 10, 11.
+# A number is made with: x=$(printf '%s' 0/node/Tag | sha256sum | cut -c1-8); echo $(((2 << 31) + (0x$x >> 1)))
+NAMED, TAG_TYPE, NEAR = 3440889975, 4635614924, 7317388118
+NAME = '{"owner_type_id":3440889975,"owner_type_name":"Named","property_id":9300107355,"property_name":"name"}'
 STRING = '"prop_type":{"scalar":"String","nullable":false,"list":false,"enum_values":null}'
 SCHEMA_IR = (
-    '{"ir_version":2,"schema_identity_domain":"01ARZ3NDEKTSV4RRFFQ69G5FAV","next_identity_id":12,'
-    '"interfaces":[{"name":"Named","type_id":1,"properties":['
-    f'{{"name":"name","property_id":4,{STRING},"annotations":[],"property_constraints":["index"],"embed_source":null,'
+    '{"ir_version":2,"schema_identity_domain":"01ARZ3NDEKTSV4RRFFQ69G5FAV","next_identity_id":10,'
+    '"interfaces":[{"name":"Named","type_id":3440889975,"properties":['
+    f'{{"name":"name","property_id":9300107355,{STRING},"annotations":[],"property_constraints":["index"],"embed_source":null,'
     '"declared_directly":true,"satisfies_interface_properties":[]}]}],'
-    '"nodes":[{"name":"Tag","type_id":2,"table_incarnation_id":10,'
-    '"annotations":[{"name":"description","value":"ein Schlüssel"}],"implements":[{"type_id":1,"type_name":"Named"}],'
+    '"nodes":[{"name":"Tag","type_id":4635614924,"table_incarnation_id":10,'
+    '"annotations":[{"name":"description","value":"ein Schlüssel"}],'
+    '"implements":[{"type_id":3440889975,"type_name":"Named"}],'
     '"properties":['
-    f'{{"name":"code","property_id":5,{STRING},"annotations":[],"property_constraints":["key"],"embed_source":null,'
-    '"declared_directly":true,"satisfies_interface_properties":[]},'
-    f'{{"name":"name","property_id":6,{STRING},"annotations":[],"property_constraints":["index"],"embed_source":null,'
+    f'{{"name":"code","property_id":11038743428,{STRING},"annotations":[],"property_constraints":["key"],'
+    '"embed_source":null,"declared_directly":true,"satisfies_interface_properties":[]},'
+    f'{{"name":"name","property_id":14023454945,{STRING},"annotations":[],"property_constraints":["index"],"embed_source":null,'
     f'"declared_directly":false,"satisfies_interface_properties":[{NAME}]}},'
-    '{"name":"vec","property_id":7,"prop_type":{"scalar":{"Vector":2},"nullable":true,"list":false,"enum_values":null},'
+    '{"name":"vec","property_id":16987079305,"prop_type":{"scalar":{"Vector":2},"nullable":true,"list":false,"enum_values":null},'
     '"annotations":[],"property_constraints":[],'
-    '"embed_source":{"owner_type_id":2,"owner_type_name":"Tag","property_id":6,"property_name":"name","model":"m"},'
+    '"embed_source":{"owner_type_id":4635614924,"owner_type_name":"Tag","property_id":14023454945,"property_name":"name","model":"m"},'
     '"declared_directly":true,"satisfies_interface_properties":[]},'
-    '{"name":"weight","property_id":8,"prop_type":{"scalar":"F64","nullable":false,"list":false,"enum_values":null},'
+    '{"name":"weight","property_id":18981981487,"prop_type":{"scalar":"F64","nullable":false,"list":false,"enum_values":null},'
     '"annotations":[],"property_constraints":[],"embed_source":null,"declared_directly":true,'
     '"satisfies_interface_properties":[]}],'
     '"constraints":['
-    '{"kind":"check","field":{"kind":"property","owner_type_id":2,"owner_type_name":"Tag","property_id":5,'
+    '{"kind":"check","field":{"kind":"property","owner_type_id":4635614924,"owner_type_name":"Tag","property_id":11038743428,'
     '"property_name":"code"},"pattern":"^x"},'
-    '{"kind":"index","fields":[{"kind":"property","owner_type_id":2,"owner_type_name":"Tag","property_id":6,'
+    '{"kind":"index","fields":[{"kind":"property","owner_type_id":4635614924,"owner_type_name":"Tag","property_id":14023454945,'
     '"property_name":"name"}]},'
-    '{"kind":"key","fields":[{"kind":"property","owner_type_id":2,"owner_type_name":"Tag","property_id":5,'
+    '{"kind":"key","fields":[{"kind":"property","owner_type_id":4635614924,"owner_type_name":"Tag","property_id":11038743428,'
     '"property_name":"code"}]},'
-    '{"kind":"range","field":{"kind":"property","owner_type_id":2,"owner_type_name":"Tag","property_id":8,'
+    '{"kind":"range","field":{"kind":"property","owner_type_id":4635614924,"owner_type_name":"Tag","property_id":18981981487,'
     '"property_name":"weight"},"min":{"Integer":0},"max":{"Float":1.5}}]}],'
-    '"edges":[{"name":"Near","type_id":3,"table_incarnation_id":11,'
-    '"from_type":{"type_id":2,"type_name":"Tag"},"to_type":{"type_id":2,"type_name":"Tag"},'
+    '"edges":[{"name":"Near","type_id":7317388118,"table_incarnation_id":11,'
+    '"from_type":{"type_id":4635614924,"type_name":"Tag"},"to_type":{"type_id":4635614924,"type_name":"Tag"},'
     '"cardinality":{"min":0,"max":3},"annotations":[],"properties":['
-    '{"name":"since","property_id":9,"prop_type":{"scalar":"Date","nullable":true,"list":false,"enum_values":null},'
+    '{"name":"since","property_id":20277407446,"prop_type":{"scalar":"Date","nullable":true,"list":false,"enum_values":null},'
     '"annotations":[],"property_constraints":[],"embed_source":null,"declared_directly":true,'
     '"satisfies_interface_properties":[]}],'
-    '"constraints":[{"kind":"unique","fields":[{"kind":"property","owner_type_id":3,"owner_type_name":"Near",'
-    '"property_id":9,"property_name":"since"},{"kind":"system","stable_table_id":3,"table_type_name":"Near",'
+    '"constraints":[{"kind":"unique","fields":[{"kind":"property","owner_type_id":7317388118,"owner_type_name":"Near",'
+    '"property_id":20277407446,"property_name":"since"},{"kind":"system","stable_table_id":7317388118,"table_type_name":"Near",'
     '"table_incarnation_id":11,"role":"src"}]}]}]}'
 )
 
 
 def identified(text: str = SCHEMA):
-    return assign_identities(compile_schema(text), DOMAIN)
+    """Tables get the incarnations 10, 11 and so on."""
+    return assign_identities(compile_schema(text), DOMAIN, incarnations=count(10).__next__)
 
 
 def test_the_stored_form_is_the_one_written_by_hand():
@@ -221,10 +226,13 @@ WRONG = {
     "a number that is a text": (TAG, "type_id", "2", f"{TAG}.type_id"),
     "a number below one": (TAG, "type_id", 0, f"{TAG}.type_id"),
     "an empty name": (TAG, "name", "", f"{TAG}.name"),
-    "a number that something else has": (TAG, "type_id", 1, f"{TAG}.type_id"),
-    "a table number that a type has": (TAG, "table_incarnation_id", 3, "$.edges[0].type_id"),
-    "a number that was not given out": (CODE, "property_id", 12, f"{CODE}.property_id"),
-    "a property number given twice": (CODE, "property_id", 6, "$.nodes[0].properties[1].property_id"),
+    "a number that something else has": (TAG, "type_id", 3440889975, f"{TAG}.type_id"),
+    "a number that was not given out": (CODE, "property_id", 10 << 31, f"{CODE}.property_id"),
+    "a number without a counter": (CODE, "property_id", (1 << 31) - 1, f"{CODE}.property_id"),
+    "a number of 64 bits": (CODE, "property_id", 2**63, f"{CODE}.property_id"),
+    "an incarnation of 64 bits": (TAG, "table_incarnation_id", 2**63, f"{TAG}.table_incarnation_id"),
+    "a counter beyond the last number": ("$", "next_identity_id", 2**32 + 1, "$.next_identity_id"),
+    "a property number given twice": (CODE, "property_id", 14023454945, "$.nodes[0].properties[1].property_id"),
     "an unknown scalar": (f"{CODE}.prop_type", "scalar", "Text", f"{CODE}.prop_type.scalar"),
     "a vector without a dimension": (f"{CODE}.prop_type", "scalar", "Vector", f"{CODE}.prop_type.scalar"),
     "a vector of dimension 0": (f"{CODE}.prop_type", "scalar", {"Vector": 0}, f"{CODE}.prop_type.scalar.Vector"),
@@ -263,7 +271,7 @@ WRONG = {
         "field",
         {
             "kind": "system",
-            "stable_table_id": 2,
+            "stable_table_id": TAG_TYPE,
             "table_type_name": "Tag",
             "table_incarnation_id": 10,
             "role": "id",
@@ -277,13 +285,13 @@ WRONG = {
         "$.edges[0].constraints[0].fields[1].role",
     ),
     "an interface by a wrong name": (f"{TAG}.implements[0]", "type_name", "Tag", f"{TAG}.implements[0]"),
-    "an interface by the number of a node": (f"{TAG}.implements[0]", "type_id", 2, f"{TAG}.implements[0]"),
-    "a source that is an interface": ("$.edges[0].from_type", "type_id", 1, "$.edges[0].from_type"),
+    "an interface by the number of a node": (f"{TAG}.implements[0]", "type_id", TAG_TYPE, f"{TAG}.implements[0]"),
+    "a source that is an interface": ("$.edges[0].from_type", "type_id", NAMED, "$.edges[0].from_type"),
     "a target by an old name": ("$.edges[0].to_type", "type_name", "Old", "$.edges[0].to_type"),
     "a constraint on a property of another owner": (
         f"{TAG}.constraints[0].field",
         "owner_type_id",
-        3,
+        NEAR,
         f"{TAG}.constraints[0].field",
     ),
     "a constraint on a property by an old name": (
@@ -301,7 +309,7 @@ WRONG = {
     "an embed source that is not there": (
         "$.nodes[0].properties[2].embed_source",
         "property_id",
-        9,
+        20277407446,
         "$.nodes[0].properties[2].embed_source",
     ),
     "an embed source of a node without a number": (
@@ -313,7 +321,7 @@ WRONG = {
     "a link to what is no interface property": (
         "$.nodes[0].properties[1].satisfies_interface_properties[0]",
         "property_id",
-        5,
+        11038743428,
         "$.nodes[0].properties[1].satisfies_interface_properties[0]",
     ),
 }
@@ -375,9 +383,9 @@ def test_a_refusal_says_what_was_expected_and_what_was_found():
 
 
 def test_a_wrong_reference_says_what_it_should_name():
-    not_interface = refusal(edited(f"{TAG}.implements[0]", lambda each: each.update(type_id=2)))
+    not_interface = refusal(edited(f"{TAG}.implements[0]", lambda each: each.update(type_id=TAG_TYPE)))
     assert not_interface.details["expected"] == "the number and name of an interface of this schema"
-    not_node = refusal(edited("$.edges[0].to_type", lambda each: each.update(type_id=1)))
+    not_node = refusal(edited("$.edges[0].to_type", lambda each: each.update(type_id=NAMED)))
     assert not_node.details["expected"] == "the number and name of a node type of this schema"
 
 

@@ -177,25 +177,44 @@ def test_a_claim_is_respected_and_force_goes_on():
     assert not is_claimed(adapter)
 
 
-def leave_a_table(adapter: StorageAdapter) -> None:
-    """A table where the graph must have one of its own, with other columns and a row."""
-    import pyarrow as pa
-
-    tables = repository_at(adapter).tables
-    schema = pa.schema([pa.field("id", pa.string()), pa.field("stray", pa.int32())])
-    probe = new_graph().snapshot_of().schema.node("Person").location
-    tables.commit_create(tables.stage_create(probe, schema, pa.table({"id": ["x"], "stray": [1]}, schema=schema)))
+def places_of_tables(directory: Path) -> set[str]:
+    """Where tables lie that have files."""
+    files = [each.relative_to(directory).parts for each in directory.rglob("*") if each.is_file()]
+    return {"/".join(parts[:2]) for parts in files if parts[0] in ("nodes", "edges")}
 
 
-def test_leftover_tables_are_told_and_force_clears_them():
-    adapter = new_adapter()
-    leave_a_table(adapter)
-    with pytest.raises(AlreadyExistsError, match="node:Person and no graph") as caught:
-        init_graph(repository_at(adapter), LIBRARY)
-    assert "force" in str(caught.value.help)
-    assert not is_claimed(adapter)
+def test_tables_of_an_init_that_died_are_in_nobodys_way_and_stay_as_they_are(tmp_path: Path):
+    adapter = disk_adapter(tmp_path)
+    with armed({failpoints.INIT_BEFORE_GENESIS: Raise(FailpointError("dead"))}), pytest.raises(FailpointError):
+        new_graph(adapter)
+    left = places_of_tables(tmp_path)
+    assert len(left) == 3
     init_graph(repository_at(adapter), LIBRARY, force=True)
     check_whole(adapter)
+    used = {each.location for each in repository_at(adapter).snapshot_of().schema.tables.values()}
+    assert not used & left
+    assert places_of_tables(tmp_path) == used | left
+
+
+def test_an_init_that_fails_removes_its_tables_and_no_others(tmp_path: Path):
+    adapter = disk_adapter(tmp_path)
+    with armed({failpoints.INIT_BEFORE_GENESIS: Raise(FailpointError("dead"))}), pytest.raises(FailpointError):
+        new_graph(adapter)
+    left = places_of_tables(tmp_path)
+    for name in BEFORE_GENESIS:
+        with armed({name: Raise(FULL)}), pytest.raises(StorageError):
+            init_graph(repository_at(adapter), LIBRARY, force=True)
+        assert places_of_tables(tmp_path) == left
+
+
+def test_two_graphs_that_one_place_has_one_after_the_other_share_no_table(tmp_path: Path):
+    adapter = disk_adapter(tmp_path)
+    init_graph(repository_at(adapter), LIBRARY)
+    first = places_of_tables(tmp_path)
+    for each in adapter.list(adapter.key("__manifest")):
+        adapter.delete(each)
+    init_graph(repository_at(adapter), LIBRARY)
+    assert len(places_of_tables(tmp_path) - first) == 3
 
 
 def test_a_place_that_was_opened_for_reading_is_not_touched():
@@ -291,11 +310,7 @@ def test_an_init_that_fails_gives_its_claim_back(name):
         new_graph(adapter)
     assert caught.value is FULL
     assert not is_claimed(adapter)
-    is_clean = name in (failpoints.INIT_CLAIMED, failpoints.INIT_SCHEMA_WRITTEN)
-    if not is_clean:
-        with pytest.raises(AlreadyExistsError, match="no graph"):
-            new_graph(adapter)
-    init_graph(repository_at(adapter), LIBRARY, force=not is_clean)
+    init_graph(repository_at(adapter), LIBRARY)
     check_whole(adapter)
 
 

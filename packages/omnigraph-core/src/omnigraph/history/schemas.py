@@ -21,6 +21,7 @@ from omnigraph.lang.source import SourceText
 from omnigraph.schema import Catalog, EdgeType, NodeType, compile_schema
 from omnigraph.schema.identity import assign_identities, resolve_identities
 from omnigraph.schema.ir import EdgeIR, NodeIR, SchemaIR, ir_from_json, ir_hash
+from omnigraph.schema.numbers import Incarnations, random_incarnation
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.arrow_schema import edge_schema, node_schema
 
@@ -86,14 +87,14 @@ class GraphSchema:
     digest: str
 
     @classmethod
-    def new(cls, source: str, domain: str) -> GraphSchema:
+    def new(cls, source: str, domain: str, *, incarnations: Incarnations = random_incarnation) -> GraphSchema:
         """The schema of a graph that is being made.
 
         Raises:
             CompileError: the text is wrong.
         """
         catalog = compile_schema(source)
-        return cls.of(source, catalog, assign_identities(catalog, domain))
+        return cls.of(source, catalog, assign_identities(catalog, domain, incarnations=incarnations))
 
     @classmethod
     def of(cls, source: str, catalog: Catalog, ir: SchemaIR) -> GraphSchema:

@@ -1,16 +1,16 @@
 """Gives every type, property and table its number, or finds the number that it had before.
 
 A catalog comes in, with the schema that was accepted before unless the graph is new; a ``SchemaIR`` goes out. What
-``renames`` finds to be there already keeps its number; the rest is new. New numbers come from one counter that only
-grows: types (interfaces, nodes, edges; by name), then properties (by owner number and name), then tables (by type
-number). So dropping a name and adding it again makes a new thing.
+``renames`` finds to be there already keeps its number; the rest is new. Numbers of types (interfaces, nodes, edges; by
+name), then of properties (by owner number and name) are made from one counter that only grows and from what they are
+for, as ``numbers`` says. So dropping a name and adding it again makes a new thing, and numbers ascend in the order in
+which they were given out. The incarnation of a table is random: no two graphs or branches make the same one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from itertools import count
 from typing import Final
 
 from omnigraph.errors import InvalidInputError
@@ -49,6 +49,7 @@ from omnigraph.schema.ir_types import (
     TypeKind,
     TypeReference,
 )
+from omnigraph.schema.numbers import NO_OWNER, Counter, Incarnations, number_of, random_incarnation
 from omnigraph.schema.renames import Matches, OwnerName, match_schema, owners_of
 from omnigraph.schema.shape import by_name, canonical_annotations, canonical_constraints
 
@@ -56,28 +57,35 @@ _ROLES: Final[tuple[Role, ...]] = ("dst", "src")
 """The columns of an edge that a constraint may name although they are no properties, by name."""
 
 
-def assign_identities(catalog: Catalog, domain: str) -> SchemaIR:
+def assign_identities(catalog: Catalog, domain: str, *, incarnations: Incarnations = random_incarnation) -> SchemaIR:
     """The first identities of a new graph; rename hints have no effect.
 
     Raises:
         InvalidInputError: the domain is no ULID in its canonical form.
+        ResourceLimitError: ``schema_numbers``, there are more types and properties than numbers.
     """
     if not DOMAIN_FORM.fullmatch(domain):
         raise InvalidInputError(
             f'The schema identity domain must be a ULID of 26 upper-case characters, not "{domain}".',
             details={"domain": domain},
         )
-    return _build(catalog, domain, _allocate(catalog, Matches(), first=1))
+    return _build(catalog, domain, _allocate(catalog, Matches(), Counter(1), incarnations))
 
 
-def resolve_identities(catalog: Catalog, accepted: SchemaIR, report: Report) -> SchemaIR:
+def resolve_identities(
+    catalog: Catalog, accepted: SchemaIR, report: Report, *, incarnations: Incarnations = random_incarnation
+) -> SchemaIR:
     """The identities of a schema that follows an accepted one.
 
     Rename hints that cannot be followed become errors in the report, needless ones become warnings. What the hint of
     an error stands on counts as new, so the result is for planning only when the report has no errors.
+
+    Raises:
+        ResourceLimitError: ``schema_numbers``, the graph has used up its numbers.
     """
     matches = match_schema(catalog, accepted, report)
-    return _build(catalog, accepted.domain, _allocate(catalog, matches, first=accepted.next_identity_id))
+    numbers = _allocate(catalog, matches, Counter(accepted.next_identity_id), incarnations)
+    return _build(catalog, accepted.domain, numbers)
 
 
 @dataclass(slots=True)
@@ -87,7 +95,7 @@ class _Numbers:
     Attributes:
         tables: the incarnation of a node's or edge's table.
         properties: by owner and property name.
-        next: what is left of the counter.
+        next: what the counter has reached.
     """
 
     types: dict[OwnerName, int] = field(default_factory=dict)
@@ -96,22 +104,29 @@ class _Numbers:
     next: int = 1
 
 
-def _allocate(catalog: Catalog, matches: Matches, *, first: int) -> _Numbers:
-    numbers, counter = _Numbers(), count(first)
+def _allocate(catalog: Catalog, matches: Matches, counter: Counter, incarnations: Incarnations) -> _Numbers:
+    numbers = _Numbers()
     owners = owners_of(catalog)
     for owner in sorted(owners, key=lambda each: (KINDS.index(each[0]), each[1])):
+        kind, name = owner
         kept = matches.types.get(owner)
-        numbers.types[owner] = next(counter) if kept is None else kept.type_id
+        numbers.types[owner] = (
+            number_of(counter.take(), owner=NO_OWNER, kind=kind, name=name) if kept is None else kept.type_id
+        )
     by_number = sorted(owners, key=numbers.types.__getitem__)
     for owner in by_number:
         for prop in by_name(owners[owner].properties):
             kept_property = matches.properties.get((owner, prop.name))
-            numbers.properties[owner, prop.name] = next(counter) if kept_property is None else kept_property.property_id
+            numbers.properties[owner, prop.name] = (
+                number_of(counter.take(), owner=numbers.types[owner], kind="property", name=prop.name)
+                if kept_property is None
+                else kept_property.property_id
+            )
     for owner in by_number:
         if owner[0] != "interface":
             kept = matches.types.get(owner)
-            numbers.tables[owner] = kept.table_incarnation_id if isinstance(kept, NodeIR | EdgeIR) else next(counter)
-    numbers.next = next(counter)
+            numbers.tables[owner] = kept.table_incarnation_id if isinstance(kept, NodeIR | EdgeIR) else incarnations()
+    numbers.next = counter.next
     return numbers
 
 

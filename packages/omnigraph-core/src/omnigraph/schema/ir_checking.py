@@ -1,7 +1,8 @@
 """Holds the numbers of a stored schema against each other.
 
 A ``SchemaIR`` whose form is right comes in; nothing goes out, or an error with the path. Each number is given out once
-and is below the next one; every reference names a thing that is there, by the name that it has, where it may stand.
+and its counter is below the next one; every reference names a thing that is there, by the name that it has, where it
+may stand.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from omnigraph.schema.ir_types import (
     TypeIR,
     TypeReference,
 )
+from omnigraph.schema.numbers import counter_of
 from omnigraph.schema.strict_json import Place
 
 
@@ -37,11 +39,16 @@ def check_identities(schema: SchemaIR, document: str) -> None:
 
 
 def _check_numbers(schema: SchemaIR, document: str) -> None:
+    """Every type and property has a number that nothing else has, made from a counter that was reached.
+
+    Two numbers may share a counter: branches count on from the same one, and a merge brings theirs together. The
+    incarnation of a table tells tables of one type apart, and may be any number.
+    """
     holders: dict[int, str] = {}
     for path, number in _numbers(schema):
         place = Place(document, number, path)
-        if number >= schema.next_identity_id:
-            place.fail(f"a number below next_identity_id, which is {schema.next_identity_id}")
+        if not 1 <= counter_of(number) < schema.next_identity_id:
+            place.fail(f"a number of a counter from 1 and below next_identity_id, which is {schema.next_identity_id}")
         if number in holders:
             place.fail(f"a number that nothing else has; {holders[number]} has it")
         holders[number] = path
@@ -50,8 +57,6 @@ def _check_numbers(schema: SchemaIR, document: str) -> None:
 def _numbers(schema: SchemaIR) -> Iterator[tuple[str, int]]:
     for path, each in _types(schema):
         yield f"{path}.type_id", each.type_id
-        if not isinstance(each, InterfaceIR):
-            yield f"{path}.table_incarnation_id", each.table_incarnation_id
         for number, prop in enumerate(each.properties):
             yield f"{path}.properties[{number}].property_id", prop.property_id
 

@@ -34,6 +34,7 @@ from omnigraph.schema.ir_types import (
     SystemField,
     TypeReference,
 )
+from omnigraph.schema.numbers import MAX_COUNTER, MAX_NUMBER
 from omnigraph.schema.strict_json import Place, read_json
 
 _T = TypeVar("_T")
@@ -55,7 +56,7 @@ def read_schema_ir(text: str) -> SchemaIR:
     fields = root.fields("ir_version", "schema_identity_domain", "next_identity_id", "interfaces", "nodes", "edges")
     schema = SchemaIR(
         domain=read_domain(fields["schema_identity_domain"]),
-        next_identity_id=fields["next_identity_id"].whole(1),
+        next_identity_id=fields["next_identity_id"].whole(1, MAX_COUNTER + 1),
         interfaces=_named(fields["interfaces"], _interface),
         nodes=_named(fields["nodes"], _node),
         edges=_named(fields["edges"], _edge),
@@ -89,7 +90,7 @@ def _interface(place: Place) -> InterfaceIR:
     fields = place.fields(*_OWNER_FIELDS)
     return InterfaceIR(
         name=fields["name"].text(),
-        type_id=fields["type_id"].whole(1),
+        type_id=fields["type_id"].whole(1, MAX_NUMBER),
         properties=_named(fields["properties"], _property),
     )
 
@@ -98,8 +99,8 @@ def _node(place: Place) -> NodeIR:
     fields = place.fields(*_TABLE_FIELDS, "implements")
     return NodeIR(
         name=fields["name"].text(),
-        type_id=fields["type_id"].whole(1),
-        table_incarnation_id=fields["table_incarnation_id"].whole(1),
+        type_id=fields["type_id"].whole(1, MAX_NUMBER),
+        table_incarnation_id=fields["table_incarnation_id"].whole(1, MAX_NUMBER),
         annotations=_annotations(fields["annotations"]),
         implements=tuple(_type_reference(each) for each in fields["implements"].items()),
         properties=_named(fields["properties"], _property),
@@ -111,8 +112,8 @@ def _edge(place: Place) -> EdgeIR:
     fields = place.fields(*_TABLE_FIELDS, "from_type", "to_type", "cardinality")
     return EdgeIR(
         name=fields["name"].text(),
-        type_id=fields["type_id"].whole(1),
-        table_incarnation_id=fields["table_incarnation_id"].whole(1),
+        type_id=fields["type_id"].whole(1, MAX_NUMBER),
+        table_incarnation_id=fields["table_incarnation_id"].whole(1, MAX_NUMBER),
         source=_type_reference(fields["from_type"]),
         target=_type_reference(fields["to_type"]),
         cardinality=_cardinality(fields["cardinality"]),
@@ -136,7 +137,7 @@ def _property(place: Place) -> PropertyIR:
     embed = fields["embed_source"]
     return PropertyIR(
         name=fields["name"].text(),
-        property_id=fields["property_id"].whole(1),
+        property_id=fields["property_id"].whole(1, MAX_NUMBER),
         type=_value_type(fields["prop_type"]),
         annotations=_annotations(fields["annotations"]),
         constraints=tuple(each.word(_COLUMNS_KINDS) for each in fields["property_constraints"].items()),
@@ -230,9 +231,9 @@ def _field(place: Place) -> FieldReference:
     if place.field("kind").word(("property", "system")) == "system":
         fields = place.fields("kind", "stable_table_id", "table_type_name", "table_incarnation_id", "role")
         return SystemField(
-            stable_table_id=fields["stable_table_id"].whole(1),
+            stable_table_id=fields["stable_table_id"].whole(1, MAX_NUMBER),
             table_type_name=fields["table_type_name"].text(),
-            table_incarnation_id=fields["table_incarnation_id"].whole(1),
+            table_incarnation_id=fields["table_incarnation_id"].whole(1, MAX_NUMBER),
             role=cast("Role", fields["role"].word(("id", "src", "dst"))),
         )
     return _property_field(place)
@@ -241,23 +242,23 @@ def _field(place: Place) -> FieldReference:
 def _property_field(place: Place) -> PropertyReference:
     place.field("kind").word(("property",))
     fields = place.fields("kind", *_PROPERTY_REFERENCE_FIELDS)
-    return _reference(fields, fields["property_id"].whole(1))
+    return _reference(fields, fields["property_id"].whole(1, MAX_NUMBER))
 
 
 def _satisfied(place: Place) -> PropertyReference:
     fields = place.fields(*_PROPERTY_REFERENCE_FIELDS)
-    return _reference(fields, fields["property_id"].whole(1))
+    return _reference(fields, fields["property_id"].whole(1, MAX_NUMBER))
 
 
 def _embed(place: Place) -> EmbedIR:
     fields = place.fields(*_PROPERTY_REFERENCE_FIELDS, "model")
-    number = None if fields["property_id"].is_null else fields["property_id"].whole(1)
+    number = None if fields["property_id"].is_null else fields["property_id"].whole(1, MAX_NUMBER)
     return EmbedIR(source=_reference(fields, number), model=fields["model"].optional_text())
 
 
 def _reference(fields: Mapping[str, Place], property_id: int | None) -> PropertyReference:
     return PropertyReference(
-        owner_type_id=fields["owner_type_id"].whole(1),
+        owner_type_id=fields["owner_type_id"].whole(1, MAX_NUMBER),
         owner_type_name=fields["owner_type_name"].text(),
         property_id=property_id,
         property_name=fields["property_name"].text(),
@@ -266,4 +267,4 @@ def _reference(fields: Mapping[str, Place], property_id: int | None) -> Property
 
 def _type_reference(place: Place) -> TypeReference:
     fields = place.fields("type_id", "type_name")
-    return TypeReference(type_id=fields["type_id"].whole(1), type_name=fields["type_name"].text())
+    return TypeReference(type_id=fields["type_id"].whole(1, MAX_NUMBER), type_name=fields["type_name"].text())

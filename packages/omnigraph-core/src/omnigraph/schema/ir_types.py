@@ -256,7 +256,7 @@ class SchemaIR:
 
     Attributes:
         domain: the ULID within which the numbers mean something; chosen when the graph is made.
-        next_identity_id: the number that the next new thing gets.
+        next_identity_id: the counter from which the next new type or property gets its number; see ``numbers``.
     """
 
     domain: str

@@ -89,10 +89,12 @@ class Place:
             self.fail(f"one of {listed(choices)}")
         return self.value
 
-    def whole(self, minimum: int) -> int:
-        """A whole number, ``minimum`` or above."""
+    def whole(self, minimum: int, maximum: int | None = None) -> int:
+        """A whole number, ``minimum`` or above, and not above ``maximum``."""
         if not isinstance(self.value, int) or isinstance(self.value, bool) or self.value < minimum:
             self.fail(f"a whole number, {minimum} or above")
+        if maximum is not None and self.value > maximum:
+            self.fail(f"a whole number, {maximum} or below")
         return self.value
 
     def flag(self) -> bool:

@@ -3,8 +3,9 @@
     claim ──> schema objects ──> an empty table per type ──> the manifest, in one commit ──> claim removed
 
 The claim makes exactly one of several concurrent inits go on; it is never taken over, because its owner may only be
-slow. The graph exists from the moment its manifest does, and is complete at that moment. What an init leaves behind
-when it dies before that is named by ids and content, and in the way of nobody but a second init, which says what to do.
+slow. The graph exists from the moment its manifest does, and is complete at that moment. What an init leaves when it
+dies before that are empty tables and schema objects under random names, which no graph refers to. Only its claim is in
+the way of the next init, which says what to do.
 """
 
 from __future__ import annotations
@@ -91,14 +92,14 @@ def _make_graph(repository: Repository, schema: GraphSchema, *, actor: str | Non
         _refuse_graph(repository, force=force)
         write_schema(adapter, schema)
         reach(failpoints.INIT_SCHEMA_WRITTEN)
-        if force:
-            _clear_leftovers(repository, schema)
         handles = _create_tables(repository, schema)
         log = _create_genesis(repository, schema, handles, actor)
     except OutcomeUnknownError:
         raise
     except OmnigraphError:
         # No manifest was made, so there is no graph, and the next init may begin anew.
+        with contextlib.suppress(StorageError):
+            _drop_tables(repository, schema)
         with contextlib.suppress(StorageError):
             adapter.delete(claim)
         raise
@@ -197,8 +198,8 @@ def _finish(adapter: StorageAdapter, claim: ObjectKey, source: str) -> None:
             _log.warning("The graph at %s is made, but init could not %s: %s", adapter.root, what, error)
 
 
-def _clear_leftovers(repository: Repository, schema: GraphSchema) -> None:
-    """Remove tables of an init that died: no manifest names them, and they are where ours must be."""
+def _drop_tables(repository: Repository, schema: GraphSchema) -> None:
+    """Remove the tables that this init made: their incarnations are random, so no other graph or init has them."""
     for table in schema.tables.values():
         repository.tables.drop(table.location)
 
@@ -208,16 +209,7 @@ def _create_tables(repository: Repository, schema: GraphSchema) -> dict[str, Sna
 
     def create(table: TypeTable) -> SnapshotHandle:
         staged = repository.tables.stage_create(table.location, table.schema)
-        try:
-            handle = repository.tables.commit_create(staged)
-        except StorageError as error:
-            if error.condition != "precondition":
-                raise
-            raise AlreadyExistsError(
-                f"{repository.adapter.root} has a table for {table.key} and no graph: an init was cut off there.",
-                help="If no other init is under way, repeat with --force (init(..., force=True)).",
-                details={"uri": str(repository.adapter.root), "type": table.key},
-            ) from error
+        handle = repository.tables.commit_create(staged)
         reach(failpoints.INIT_TABLE_CREATED)
         return handle
 
