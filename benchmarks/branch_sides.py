@@ -140,7 +140,8 @@ class Bare(Side):
 
     @classmethod
     def make(cls, place: Path, ring: Ring) -> None:
-        shutil.copytree(place.with_name(Ours.name) / "__manifest", place / "manifest")
+        [manifest] = (place.with_name(Ours.name) / "__manifest").iterdir()
+        shutil.copytree(manifest, place / "manifest")
         lance.write_dataset(ring.tables["person"], str(place / "person"), **LANCE_FORMAT)
 
     def __init__(self, place: Path) -> None:

@@ -23,7 +23,6 @@ from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.faults import CountingAdapter
 from omnigraph.write.init import init_graph
-from omnigraph.write.opening import repository_at
 
 SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Person"
 COMMITS = int(os.environ.get("OMNIGRAPH_COST_COMMITS", "160"))
@@ -61,8 +60,7 @@ class History:
 
 def make_graph(folder: Path, schema: str = SCHEMA) -> tuple[Graph, CountingAdapter]:
     adapter = UnsyncedAdapter(open_adapter(folder))
-    repository = repository_at(adapter)
-    init_graph(repository, schema)
+    repository = init_graph(adapter, schema)
     return Graph(repository), adapter
 
 
@@ -101,8 +99,7 @@ def mean_bytes(moments: Iterable[Moment]) -> float:
 
 def test_a_load_looks_for_sidecars_writes_one_and_deletes_it_and_asks_nothing_else_of_the_adapter(tmp_path: Path):
     adapter = CountingAdapter(open_adapter(tmp_path / "graph"))
-    repository = repository_at(adapter)
-    init_graph(repository, SCHEMA)
+    repository = init_graph(adapter, SCHEMA)
     with Graph(repository) as graph:
         graph.load([record(0)], "append")
         for number in range(1, 5):
@@ -155,7 +152,7 @@ def test_a_cold_open_reads_the_same_after_many_commits(history: History, tmp_pat
 
 def newest_bytes(folder: Path) -> int:
     """What a cold open of the manifest reads: its newest description, and the newest data file, which is the state."""
-    manifest = folder / "__manifest"
+    [manifest] = (folder / "__manifest").iterdir()
     newest_version = min((manifest / "_versions").glob("*.manifest"))
     newest_state = max((manifest / "data").glob("*.lance"), key=lambda each: each.stat().st_mtime_ns)
     return newest_version.stat().st_size + newest_state.stat().st_size

@@ -35,7 +35,7 @@ def test_a_cursor_ahead_of_the_branch_is_told(tmp_path: Path) -> None:
     page = graph.changes(start="beginning", limit=2)
     graph.close()
     # The graph is put back to an earlier copy.
-    newest = min((tmp_path / "graph" / "__manifest" / "_versions").iterdir())
+    newest = min((tmp_path / "graph").glob("__manifest/*/_versions/*"))
     newest.unlink()
     with Graph._reopen(str(tmp_path / "graph"), "r", None, {}) as restored:
         assert reason(restored, cursor=ahead) == "position"
@@ -43,8 +43,8 @@ def test_a_cursor_ahead_of_the_branch_is_told(tmp_path: Path) -> None:
 
 
 def versions(graph: Path, table: str) -> list[Path]:
-    """The files of the versions of a table, oldest first; Lance counts their names down."""
-    return sorted((graph / table / "_versions").glob("*.manifest"), reverse=True)
+    """The files of the versions of the only table of a kind, oldest first; Lance counts their names down."""
+    return sorted((graph / table).glob("**/_versions/*.manifest"), reverse=True)
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_a_commit_that_was_reclaimed_is_a_gap(tmp_path: Path) -> None:
     place = tmp_path / "graph"
     with new_graph(place) as graph:
         commits = [add(graph, person("a")), add(graph, person("b")), add(graph, person("c"))]
-    max((place / "__manifest" / "_versions").glob("*.manifest")).unlink()
+    max(place.glob("__manifest/*/_versions/*.manifest")).unlink()
     with Graph._reopen(str(place), "r", None, {}) as graph:
         with pytest.raises(ChangeFeedGapError) as caught:
             graph.changes.of(commits[0])

@@ -318,7 +318,8 @@ def test_writers_in_several_processes_lose_nothing(tmp_path: Path):
 
 def stamped(graph: str, stamp: int) -> None:
     """Give a graph the stamp of another release, as no command can."""
-    manifest = lance.dataset(f"{graph}/__manifest")
+    main = json.loads((Path(graph) / "_refs/branches/main.json").read_text())
+    manifest = lance.dataset(f"{graph}/__manifest/{main['physical']}")
     metadata = {key.decode(): value.decode() for key, value in (manifest.schema.metadata or {}).items()}
     assert metadata[STAMP_KEY]
     manifest.update_schema_metadata(metadata | {STAMP_KEY: str(stamp)}, replace=True)

@@ -15,14 +15,15 @@ import pytest
 from table_rows import BLOBS, PERSON, SCHEMA, create, ids, rows
 
 from omnigraph.errors import StorageCondition, StorageError
-from omnigraph.history.branches import MAIN
-from omnigraph.history.log import move_damage_away
+from omnigraph.history.branches import BranchRef
+from omnigraph.history.log import Manifests, move_damage_away
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables import quarantine
 from omnigraph.tables.arrow_schema import physical_schema
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import IndexSpec, TablePin
 from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.log import LogStore
 from omnigraph.tables.quarantine import quarantine_unreadable
 
 
@@ -200,8 +201,9 @@ def test_nothing_is_moved_on_a_server_however_it_reads(tables, adapter, monkeypa
     assert quarantine_unreadable(adapter, PERSON, None, above=1) == ()
     assert quarantine.quarantine_newest(adapter, PERSON, None) == ()
     garbled_on_its_way = StorageError("garbled", condition=StorageCondition.PERMANENT)
+    main = BranchRef.of_line("main", "b0")
     with pytest.raises(StorageError, match="garbled"):
-        move_damage_away(adapter, MAIN, garbled_on_its_way)
+        move_damage_away(Manifests(LogStore(adapter), main), main, garbled_on_its_way)
 
 
 SEARCHED = pa.schema(

@@ -25,7 +25,10 @@ INIT_CLAIMED: Final = _point("init.claimed", "the claim is written, nothing else
 INIT_SCHEMA_WRITTEN: Final = _point("init.schema_written", "the schema objects are written")
 INIT_TABLE_CREATED: Final = _point("init.table_created", "after each node or edge type got its empty table")
 INIT_BEFORE_GENESIS: Final = _point("init.before_genesis", "all is prepared, the first commit is not made")
-INIT_AFTER_GENESIS: Final = _point("init.after_genesis", "the first commit is made, the claim still lies there")
+INIT_MANIFEST_CREATED: Final = _point(
+    "init.manifest_created", "the first commit is made, and no object of main names its line"
+)
+INIT_AFTER_GENESIS: Final = _point("init.after_genesis", "the graph exists, the claim still lies there")
 LOAD_STAGED: Final = _point("load.staged", "all rows are judged and staged, no plan is made")
 MUTATION_POST_NO_EFFECT_PRE_GATE: Final = _point(
     "mutation.post_no_effect_pre_gate", "nothing matched, and nobody is told yet"

@@ -15,7 +15,7 @@ import pytest
 from omnigraph.engine import export
 from omnigraph.engine.export import export_parts
 from omnigraph.errors import InvalidInputError, NotFoundError
-from omnigraph.history.branches import MAIN
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.snapshot import Snapshot
@@ -23,6 +23,8 @@ from omnigraph.history.state import GraphState, head_row, pin_row, registration_
 from omnigraph.storage import parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.tables.lance_tables import LanceTables
+
+MAIN = BranchRef.of_line("main", "b0")
 
 FILMS = """
 node Film { code: String @key  title: String  stars: F32?  tags: [String]? }
@@ -53,6 +55,7 @@ class Graph:
             id="01J",
             parent_id=None,
             branch="main",
+            line="b0",
             manifest_version=1,
             kind=CommitKind.DATA,
             created_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),

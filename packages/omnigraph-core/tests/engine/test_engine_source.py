@@ -24,7 +24,6 @@ from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import IndexSpec
 from omnigraph.write.init import init_graph
 from omnigraph.write.load import LoadMode, LoadRequest, load
-from omnigraph.write.opening import repository_at
 
 SCHEMA = """
 node Film {
@@ -44,8 +43,8 @@ class World:
 
     def __init__(self, settings: Settings | None = None) -> None:
         self.settings = Settings() if settings is None else settings
-        self.repository = repository_at(open_adapter(f"memory://source-{secrets.token_hex(6)}", options=None))
-        init_graph(self.repository, SCHEMA, actor=None, force=False)
+        adapter = open_adapter(f"memory://source-{secrets.token_hex(6)}", options=None)
+        self.repository = init_graph(adapter, SCHEMA, actor=None, force=False)
         self.memory = Memory(self.settings.cache_bytes)
 
     def films(self, slugs: Iterable[str], mode: str = "append", stars: float = 1.0) -> Snapshot:

@@ -21,7 +21,7 @@ from omnigraph.engine.execution import Execution, Trace
 from omnigraph.engine.frame import Bound, Frame
 from omnigraph.engine.memory import Memory
 from omnigraph.engine.source import Source
-from omnigraph.history.branches import MAIN
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.snapshot import Snapshot
@@ -34,6 +34,8 @@ from omnigraph.storage import parse_uri
 from omnigraph.storage.memory import MemoryAdapter
 from omnigraph.tables.interface import IndexSpec
 from omnigraph.tables.lance_tables import LanceTables
+
+MAIN = BranchRef.of_line("main", "b0")
 
 SCHEMA = """
 node Person { handle: String @key  age: I64? }
@@ -72,6 +74,7 @@ class World:
             id="01J",
             parent_id=None,
             branch="main",
+            line="b0",
             manifest_version=1,
             kind=CommitKind.DATA,
             created_at=dt.datetime(2026, 1, 1, tzinfo=dt.UTC),

@@ -21,6 +21,7 @@ def commit(commit_id: str, *parents: str, at: int = 0, version: int = 1, **facts
         "parent_id": first,
         "merged_parent_id": merged,
         "branch": "main",
+        "line": "b0",
         "manifest_version": version,
         "kind": CommitKind.DATA if merged is None else CommitKind.MERGE,
         "created_at": BEGIN + timedelta(seconds=at),

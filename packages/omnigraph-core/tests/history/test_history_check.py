@@ -60,8 +60,8 @@ def test_a_history_with_branches_and_merges_is_right_in_any_order(commits):
         ),
         (changed("six", merged_parent_id=None), ["commits did not lead to the head: ['late']"]),
         (
-            changed("late", line=None),
-            ["history is no line: on the main line late comes after five and follows right"],
+            changed("late", line="b0"),
+            ["history is no line: on the line b0 late comes after five and follows right"],
         ),
         (
             changed("late", parent_id="left", manifest_version=4),

@@ -10,14 +10,25 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from publish_world import another_handle, commit_after, disk_adapter, new_adapter, new_graph, publish_bare, swaps
+from publish_world import (
+    another_handle,
+    commit_after,
+    disk_adapter,
+    new_adapter,
+    new_graph,
+    newest_manifest,
+    publish_bare,
+    swaps,
+)
 
 from omnigraph.errors import FormatError, InternalError, NotFoundError, StorageCondition, StorageError
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.layout import RECENT
 from omnigraph.history.log import (
     MANIFEST,
     ManifestLog,
+    Manifests,
     StagedVersion,
     create_manifest,
     open_manifest,
@@ -27,6 +38,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.rows import ManifestRow
 from omnigraph.history.state import pin_row, registration_row, schema_row
 from omnigraph.history.ulids import new_ulid
+from omnigraph.storage import StorageAdapter
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import TablePin, TableState
 from omnigraph.tables.log import LogConflictError, LogRefusedError, LogStore
@@ -67,7 +79,7 @@ def test_a_publish_writes_as_much_after_a_thousand_commits_as_after_ten(long):
 def test_the_newest_version_is_read_in_one_piece_however_long_the_history_is(long):
     repository, log, _, _ = long
     with count_table_calls() as counts:
-        opened = open_manifest(another_handle(repository).logs)
+        opened = newest_manifest(repository)
     assert counts == {"log.open": 1, "log.read": 1}
     assert opened.state == log.state
 
@@ -82,7 +94,7 @@ def test_a_commit_is_found_in_whatever_fragment_it_lies(long, version):
     repository, log, commits, _ = long
     wanted = commits[version - 1]
     assert log.find_commit(wanted.id) == wanted
-    earlier = open_manifest(repository.logs, version=version)
+    earlier = open_manifest(repository.manifests, repository.main, version=version)
     assert earlier.version == version
     assert earlier.state.head == wanted
     assert list(earlier.commits()) == commits[:version][::-1]
@@ -171,7 +183,7 @@ def test_the_state_after_a_publish_is_what_a_fresh_scan_of_it_gives(publishes):
                     rows.append(registration_row(f"node:T{number}{argument}", (number, 1), version))
         log = log.publish(log.stage(commit_after(log), rows))
         registered |= {number for what, number, _ in changes if what == "pin"}
-        scanned = open_manifest(another_handle(repository).logs)
+        scanned = newest_manifest(repository)
         assert scanned.state == log.state
         assert scanned.version == version
         assert len(scanned.state.entries) == 3 + len(registered)
@@ -187,7 +199,8 @@ def test_a_version_opens_as_it_was_whatever_came_after():
         rows = [schema_row(f"{number:064x}", version)]
         logs.append(log.publish(log.stage(commit_after(log), rows)))
     for log in logs:
-        assert open_manifest(another_handle(repository).logs, version=log.version).state == log.state
+        fresh = another_handle(repository)
+        assert open_manifest(fresh.manifests, fresh.main, version=log.version).state == log.state
 
 
 def test_rows_of_another_version_are_not_published():
@@ -225,7 +238,7 @@ def test_of_two_publishes_from_one_version_one_wins():
     log.publish(first)
     with pytest.raises(LogConflictError):
         log.publish(second)
-    newest = open_manifest(another_handle(repository).logs)
+    newest = newest_manifest(repository)
     assert [each.id for each in newest.commits()] == [first.commit.id, log.state.head.id]
 
 
@@ -253,7 +266,7 @@ def test_publishing_a_staged_version_again_has_no_second_effect():
     below = log.publish(staged)
     assert below.version == 2
     assert not below.is_newest()
-    assert open_manifest(another_handle(repository).logs).version == 3
+    assert newest_manifest(repository).version == 3
 
 
 def test_racing_publishers_make_one_line_and_lose_nothing():
@@ -265,7 +278,7 @@ def test_racing_publishers_make_one_line_and_lose_nothing():
         met.wait()
         made: list[str] = []
         while len(made) < 5:
-            log = open_manifest(own.logs)
+            log = open_manifest(own.manifests, own.main)
             staged = log.stage(commit_after(log), [])
             try:
                 log.publish(staged)
@@ -276,45 +289,51 @@ def test_racing_publishers_make_one_line_and_lose_nothing():
 
     with ThreadPoolExecutor(8) as threads:
         made = [name for each in threads.map(publish_five, range(8)) for name in each]
-    commits = open_manifest(repository.logs).commits()[::-1]
+    commits = newest_manifest(repository).commits()[::-1]
     assert sorted(made) == sorted(each.id for each in commits[1:])
     assert [each.manifest_version for each in commits] == list(range(1, 42))
     assert [each.parent_id for each in commits[1:]] == [each.id for each in commits[:-1]]
 
 
-def genesis(logs: LogStore) -> StagedVersion:
+def manifests_at(adapter: StorageAdapter) -> Manifests:
+    """The manifest of a graph that is still to be made."""
+    return Manifests(LogStore(adapter), BranchRef.new_main(new_ulid(), created_at=datetime.now(UTC)))
+
+
+def genesis(manifests: Manifests) -> StagedVersion:
     commit = Commit(
         id=new_ulid(),
         parent_id=None,
         branch="main",
+        line=manifests.main.physical,
         manifest_version=1,
         kind=CommitKind.SCHEMA,
         created_at=datetime.now(UTC),
     )
-    return stage_manifest(logs, commit, [schema_row("a" * 64, 1)])
+    return stage_manifest(manifests, commit, [schema_row("a" * 64, 1)])
 
 
 def test_of_many_creators_one_wins_and_the_others_know_it():
     for _ in range(5):
-        adapter = new_adapter()
+        manifests = manifests_at(new_adapter())
         met = threading.Barrier(6)
 
-        def create(_number: int, adapter=adapter, met=met) -> str | None:
-            logs = LogStore(adapter)
-            staged = genesis(logs)
+        def create(_number: int, manifests=manifests, met=met) -> str | None:
+            own = Manifests(LogStore(manifests.logs.adapter), manifests.main)
+            staged = genesis(own)
             met.wait()
             try:
-                return create_manifest(logs, staged).state.head.id
+                return create_manifest(own, staged).state.head.id
             except LogConflictError:
                 return None
 
         with ThreadPoolExecutor(6) as threads:
             made = [each for each in threads.map(create, range(6)) if each is not None]
-        assert made == [open_manifest(LogStore(adapter)).state.head.id]
+        assert made == [open_manifest(manifests, manifests.main).state.head.id]
 
 
 def test_creating_again_conflicts_while_staging_or_at_the_commit():
-    logs = LogStore(new_adapter())
+    logs = manifests_at(new_adapter())
     first, second = genesis(logs), genesis(logs)
     made = create_manifest(logs, first)
     with pytest.raises(LogConflictError):
@@ -323,7 +342,7 @@ def test_creating_again_conflicts_while_staging_or_at_the_commit():
         genesis(logs)
     # The same again is not another one.
     assert create_manifest(logs, first).state == made.state
-    assert open_manifest(logs).version == 1
+    assert open_manifest(logs, logs.main).version == 1
 
 
 # ── what the system says ─────────────────────────────────────────────────────────────────────────────────────────
@@ -367,7 +386,7 @@ def test_a_failure_after_the_effect_is_no_refusal(tmp_path, monkeypatch):
         failing_commit(patch, DISK_FULL, after=True)
         with pytest.raises(StorageError):
             log.publish(staged)
-    assert open_manifest(another_handle(repository).logs).state.head == staged.commit
+    assert newest_manifest(repository).state.head == staged.commit
 
 
 @pytest.mark.parametrize("error", [REFUSED_BY_SERVER, LOST])
@@ -380,7 +399,7 @@ def test_what_a_server_says_is_not_the_last_word(error, monkeypatch):
 
 
 def test_a_full_disk_at_the_first_commit_is_a_refusal(tmp_path, monkeypatch):
-    logs = LogStore(disk_adapter(tmp_path))
+    logs = manifests_at(disk_adapter(tmp_path))
     staged = genesis(logs)
     with monkeypatch.context() as patch:
         failing_commit(patch, DISK_FULL)
@@ -412,19 +431,28 @@ def test_staging_that_fails_is_told_as_it_is(monkeypatch):
 # ── what is not there ────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def test_there_is_no_graph_at_an_empty_place():
-    with pytest.raises(NotFoundError, match="no graph") as caught:
-        open_manifest(LogStore(new_adapter()))
-    assert "init" in str(caught.value.help)
+def test_a_manifest_that_is_not_there_is_not_found():
+    manifests = manifests_at(new_adapter())
+    with pytest.raises(NotFoundError, match="no manifest of main") as caught:
+        open_manifest(manifests, manifests.main)
+    assert "Open the graph again" in str(caught.value.help)
 
 
 def test_a_version_that_was_never_made_is_not_found():
     repository = new_graph()
     with pytest.raises(NotFoundError, match="version 7") as caught:
-        open_manifest(repository.logs, version=7)
+        open_manifest(repository.manifests, repository.main, version=7)
     assert caught.value.details["manifest_version"] == 7
 
 
 def test_the_manifest_has_its_place():
     repository = new_graph()
-    assert repository.newest().table.place.key.value == MANIFEST == "__manifest"
+    assert repository.newest().table.place.key.value == f"{MANIFEST}/{repository.main.physical}"
+    assert MANIFEST == "__manifest"
+
+
+def test_the_line_of_main_holds_no_path_so_that_it_can_be_moved():
+    log = new_graph().newest()
+    for number in range(5):
+        log = log.publish(log.stage(commit_after(log), [schema_row(f"{number:064x}", log.version + 1)]))
+    assert log.table.dataset.base_paths() == {}

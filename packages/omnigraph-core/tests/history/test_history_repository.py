@@ -12,7 +12,7 @@ from publish_world import (
     PERSON,
     another_handle,
     appending,
-    ids_at,
+    ids_now,
     new_adapter,
     new_graph,
     publish_bare,
@@ -20,8 +20,8 @@ from publish_world import (
     write_elsewhere,
 )
 
-from omnigraph.errors import InvalidInputError, NotFoundError
-from omnigraph.history.log import MANIFEST
+from omnigraph.errors import BranchReplacedError, InvalidInputError, NotFoundError
+from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.ulids import new_ulid
 from omnigraph.lang.diagnostics import Report
@@ -31,7 +31,6 @@ from omnigraph.schema.identity import resolve_identities
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.testing.faults import CountingAdapter
 from omnigraph.write.branching import make_branch
-from omnigraph.write.init import init_graph
 
 
 def test_a_warm_read_is_one_probe_and_nothing_else():
@@ -95,20 +94,48 @@ def test_forgetting_costs_an_open_and_nothing_else():
     assert repository.known().state == state
 
 
-def test_a_graph_that_was_made_anew_replaces_what_was_known_of_the_old_one():
+def removed(repository: Repository) -> None:
+    """Remove a graph as somebody does who removes its directory."""
+    fresh = another_handle(repository)
+    for location in (
+        repository.manifests.location,
+        *(each.location for each in repository.snapshot_of().schema.tables.values()),
+    ):
+        fresh.tables.drop(location)
+    for each in [*repository.adapter.list()]:
+        repository.adapter.delete(each)
+
+
+def test_a_handle_on_a_graph_that_was_removed_says_so():
+    repository = new_graph()
+    removed(repository)
+    for _ in range(2):
+        with pytest.raises(NotFoundError, match="any more"):
+            repository.newest()
+        with pytest.raises(NotFoundError, match="any more"):
+            write(repository, {PERSON: appending("ann")})
+
+
+@pytest.mark.parametrize("commits", [0, 3])
+def test_a_handle_on_a_graph_that_was_made_anew_touches_nothing_of_the_new_one(commits):
+    """With as many versions in both, a swap on the number of the version alone would be accepted, and lost."""
     repository = new_graph()
     for number in range(3):
         write(repository, {PERSON: appending(str(number))})
-    fresh = another_handle(repository)
-    for location in (MANIFEST, *(each.location for each in repository.snapshot_of().schema.tables.values())):
-        fresh.tables.drop(location)
-    init_graph(fresh, LIBRARY)
-    found = repository.newest()
-    assert found.version == 1
-    # A writer that went on from version 4 of the old graph would be acknowledged, and lost.
-    assert repository.known() is found
-    write(repository, {PERSON: appending("ann")})
-    assert ids_at(fresh, fresh.newest(), PERSON) == ["ann"]
+    removed(repository)
+    made = new_graph(repository.adapter)
+    for number in range(commits):
+        write(made, {PERSON: appending(f"new {number}")})
+    objects = sorted(each.value for each in made.adapter.list())
+    for _ in range(2):
+        with pytest.raises(BranchReplacedError, match="another one was made at the same place"):
+            write(repository, {PERSON: appending("ann")})
+        with pytest.raises(BranchReplacedError, match="another one was made at the same place"):
+            repository.newest()
+    assert ids_now(made, PERSON) == [f"new {number}" for number in range(commits)]
+    assert sorted(each.value for each in made.adapter.list()) == objects
+    write(made, {PERSON: appending("bo")})
+    assert "bo" in ids_now(made, PERSON)
 
 
 # ── moments ──────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -230,7 +257,7 @@ def test_the_json_form_of_a_snapshot():
     assert snapshot.to_dict() == {
         "branch": "main",
         "manifest_version": 2,
-        "internal_schema_version": 1,
+        "internal_schema_version": 2,
         "commit_id": commit.id,
         "types": [
             {

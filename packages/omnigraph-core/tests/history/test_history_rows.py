@@ -22,6 +22,7 @@ COMMIT = Commit(
     id="01JC0000000000000000000001",
     parent_id=None,
     branch="main",
+    line="b0",
     manifest_version=3,
     kind=CommitKind.DATA,
     created_at=from_micros(1_700_000_000_000_001),

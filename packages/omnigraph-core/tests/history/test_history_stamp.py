@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from publish_world import another_handle, appending, new_adapter, new_graph, write
+from publish_world import another_handle, appending, new_adapter, new_graph, newest_manifest, write
 
 from omnigraph.errors import AlreadyExistsError, FormatError
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.layout import HISTORY_KEY
-from omnigraph.history.log import MANIFEST, open_manifest
+from omnigraph.history.log import Manifests, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.rows import MANIFEST_COLUMNS
-from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
+from omnigraph.history.stamp import REQUIRES_KEY, STAMP, STAMP_KEY, check_stamp, spell_features
 from omnigraph.tables.log import LogStore
 from omnigraph.write.init import init_graph
 from omnigraph.write.opening import open_repository
@@ -26,17 +27,17 @@ def with_metadata(repository: Repository, changes: dict[str, str | None]) -> Non
 
 STAMPS = {
     "missing": (None, "without a format stamp", "delete it and init it again"),
-    "future": ("2", "format 2", "Upgrade OmniGraph"),
+    "future": ("3", "format 3", "Upgrade OmniGraph"),
     "far future": ("999", "format 999", "Upgrade OmniGraph"),
-    "past": ("0", "format 0 of an older release", "omnigraph export"),
+    "past": ("1", "format 1 of an older release", "omnigraph export"),
     "no number": ("one", '"one"', "restore it from a copy"),
-    "empty": ("", "no number", "restore it from a copy"),
-    "signed": ("+1", "no number", "restore it from a copy"),
-    "blank": (" 1", "no number", "restore it from a copy"),
-    "fraction": ("1.0", "no number", "restore it from a copy"),
-    "another script": ("\u0661", "no number", "restore it from a copy"),
-    "superscript": ("¹", "no number", "restore it from a copy"),
-    "endless": ("1" * 5_000, "no number", "restore it from a copy"),
+    "empty": ("", "not a number", "restore it from a copy"),
+    "signed": ("+1", "not a number", "restore it from a copy"),
+    "blank": (" 1", "not a number", "restore it from a copy"),
+    "fraction": ("1.0", "not a number", "restore it from a copy"),
+    "another script": ("\u0661", "not a number", "restore it from a copy"),
+    "superscript": ("¹", "not a number", "restore it from a copy"),
+    "endless": ("1" * 5_000, "not a number", "restore it from a copy"),
 }
 
 
@@ -50,21 +51,50 @@ def test_another_stamp_is_refused_in_both_modes_with_the_way_out(stamp, mode):
         open_repository(str(repository.adapter.root), mode=mode)
     assert told in caught.value.message
     assert advice in str(caught.value.help)
-    assert caught.value.details["expected"] == 1
+    assert caught.value.details["expected"] == 2
 
 
-def test_our_own_stamp_is_1_and_is_written_by_init():
+def test_our_own_stamp_is_2_and_is_written_by_init():
     repository = new_graph()
-    assert repository.newest().table.metadata[STAMP_KEY] == "1"
-    check_stamp({STAMP_KEY: "1"}, "x")
-    assert STAMP == 1
+    assert repository.newest().table.metadata[STAMP_KEY] == "2"
+    check_stamp({STAMP_KEY: "2", REQUIRES_KEY: "[]"}, "x")
+    assert STAMP == 2
 
 
 def test_the_stamp_travels_with_every_version():
     repository = new_graph()
     for number in range(40):
         write(repository, {"node:Person": appending(str(number))})
-    assert open_manifest(another_handle(repository).logs).table.metadata[STAMP_KEY] == "1"
+    assert newest_manifest(repository).table.metadata[STAMP_KEY] == "2"
+
+
+# ── required features ────────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.parametrize("mode", ["r", "rw"])
+def test_a_feature_that_is_not_known_is_refused_by_name_in_both_modes(mode):
+    repository = new_graph()
+    with_metadata(repository, {REQUIRES_KEY: '["blob_refs","entries"]'})
+    with pytest.raises(FormatError, match="blob_refs, entries") as caught:
+        open_repository(str(repository.adapter.root), mode=mode)
+    assert caught.value.details["unknown"] == ["blob_refs", "entries"]
+    assert "Upgrade OmniGraph" in str(caught.value.help)
+
+
+@pytest.mark.parametrize("value", [None, "", "entries", "{}", "[1]", '[""]', '"entries"', "[" * 5_000, "[" * 50_000])
+def test_a_list_of_features_that_cannot_be_read_is_damage(value):
+    repository = new_graph()
+    with_metadata(repository, {REQUIRES_KEY: value})
+    with pytest.raises(FormatError, match="required features cannot be read"):
+        newest_manifest(repository)
+
+
+def test_the_list_of_features_is_written_by_init_and_travels_with_every_version():
+    repository = new_graph()
+    for number in range(40):
+        write(repository, {"node:Person": appending(str(number))})
+    assert newest_manifest(repository).table.metadata[REQUIRES_KEY] == "[]"
+    assert spell_features(frozenset({"b", "a"})) == '["a","b"]'
 
 
 def test_the_rebuild_recipe_says_what_is_lost():
@@ -78,18 +108,17 @@ def test_a_handle_that_was_open_does_not_read_a_version_of_another_format():
     repository = new_graph()
     other = another_handle(repository)
     other.newest()
-    with_metadata(repository, {STAMP_KEY: "2"})
+    with_metadata(repository, {STAMP_KEY: "3"})
     with pytest.raises(FormatError):
         other.newest()
 
 
 def test_a_graph_of_another_format_is_not_made_anew():
     repository = new_graph()
-    with_metadata(repository, {STAMP_KEY: "2"})
-    fresh = another_handle(repository)
+    with_metadata(repository, {STAMP_KEY: "3"})
     for force in (False, True):
-        with pytest.raises(AlreadyExistsError, match="format 2"):
-            init_graph(fresh, "node A {\n    name: String @key\n}\n", force=force)
+        with pytest.raises(AlreadyExistsError, match="already"):
+            init_graph(repository.adapter, "node A {\n    name: String @key\n}\n", force=force)
 
 
 @pytest.mark.parametrize("value", [None, "", "x", "-1", "1", "99", "²", "1" * 5_000])
@@ -97,17 +126,18 @@ def test_a_manifest_that_does_not_say_what_is_history_is_damaged(value):
     repository = new_graph()
     with_metadata(repository, {HISTORY_KEY: value})
     with pytest.raises(FormatError) as caught:
-        open_manifest(another_handle(repository).logs)
+        newest_manifest(repository)
     assert caught.value.help
 
 
-def manifest_with(columns: pa.Schema) -> LogStore:
+def manifest_with(columns: pa.Schema) -> Manifests:
     """A stamped manifest with other columns and one row of nulls."""
-    logs = LogStore(new_adapter())
-    stamped = columns.with_metadata({STAMP_KEY: "1", HISTORY_KEY: "0"})
-    staged = logs.stage_create(MANIFEST, pa.table([pa.nulls(1, each.type) for each in stamped], schema=stamped))
-    logs.create(MANIFEST, schema=stamped, staged=staged, transaction_id="0", properties={})
-    return logs
+    manifests = Manifests(LogStore(new_adapter()), BranchRef.of_line("main", "b0"))
+    stamped = columns.with_metadata({STAMP_KEY: "2", REQUIRES_KEY: "[]", HISTORY_KEY: "0"})
+    rows = pa.table([pa.nulls(1, each.type) for each in stamped], schema=stamped)
+    staged = manifests.logs.stage_create(manifests.location, rows)
+    manifests.logs.create(manifests.location, schema=stamped, staged=staged, transaction_id="0", properties={})
+    return manifests
 
 
 @pytest.mark.parametrize(
@@ -121,4 +151,4 @@ def manifest_with(columns: pa.Schema) -> LogStore:
 )
 def test_other_columns_are_damage(columns):
     with pytest.raises(FormatError, match="its columns are"):
-        open_manifest(manifest_with(columns))
+        open_manifest(manifests := manifest_with(columns), manifests.main)

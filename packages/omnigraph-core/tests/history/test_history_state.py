@@ -21,6 +21,7 @@ def commit(version: int, **facts: object) -> Commit:
             "id": f"c{version}",
             "parent_id": f"c{version - 1}" if version > 1 else None,
             "branch": "main",
+            "line": "b0",
             "manifest_version": version,
             "kind": CommitKind.DATA,
             "created_at": from_micros(version),

@@ -18,7 +18,7 @@ from omnigraph.testing.faults import CountingAdapter, Fault, FaultyAdapter
 FACTS = {
     "name": "v1",
     "commit_id": "01KA7X3J8Q0000000000000000",
-    "line": None,
+    "line": "b0",
     "manifest_version": 3,
     "created_at": 1_700_000_000_000_001,
     "actor": None,
@@ -26,7 +26,7 @@ FACTS = {
 TAG = Tag(
     name="v1",
     commit_id="01KA7X3J8Q0000000000000000",
-    line=None,
+    line="b0",
     manifest_version=3,
     created_at=from_micros(1_700_000_000_000_001),
 )

@@ -97,14 +97,18 @@ def disk_adapter(directory: Path) -> DiskAdapter:
 
 def new_graph(adapter: StorageAdapter | None = None, schema: str = LIBRARY) -> Repository:
     """A graph that was just made, as its maker holds it."""
-    repository = repository_at(new_adapter() if adapter is None else adapter)
-    init_graph(repository, schema)
-    return repository
+    return init_graph(new_adapter() if adapter is None else adapter, schema)
 
 
 def another_handle(repository: Repository, adapter: StorageAdapter | None = None) -> Repository:
     """The same graph as another process would hold it: nothing is known yet."""
-    return repository_at(repository.adapter if adapter is None else adapter)
+    return repository_at(repository.adapter if adapter is None else adapter, repository.main)
+
+
+def newest_manifest(repository: Repository) -> ManifestLog:
+    """The newest log of main, looked at from outside."""
+    fresh = another_handle(repository)
+    return open_manifest(fresh.manifests, fresh.main)
 
 
 # ── rows ─────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -131,7 +135,7 @@ def ids_at(repository: Repository, log: ManifestLog, key: str) -> list[str]:
 def ids_now(repository: Repository, key: str) -> list[str]:
     """The same of the newest version, looked at from outside."""
     fresh = another_handle(repository)
-    return ids_at(fresh, open_manifest(fresh.logs), key)
+    return ids_at(fresh, open_manifest(fresh.manifests, fresh.main), key)
 
 
 # ── plans ────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -210,6 +214,7 @@ def commit_after(log: ManifestLog, kind: CommitKind = CommitKind.DATA, **facts: 
             "id": new_ulid(),
             "parent_id": log.state.head.id,
             "branch": "main",
+            "line": log.branch.physical,
             "manifest_version": log.version + 1,
             "kind": kind,
             "created_at": datetime.now(UTC),
@@ -251,7 +256,7 @@ def sidecars(repository: Repository) -> list[str]:
 
 def history(repository: Repository) -> list[Commit]:
     """Every commit, oldest first, looked at from outside; the chain of parents is checked."""
-    commits = list(reversed(open_manifest(another_handle(repository).logs).commits()))
+    commits = list(reversed(newest_manifest(repository).commits()))
     assert [each.parent_id for each in commits] == [None, *(each.id for each in commits[:-1])]
     assert [each.manifest_version for each in commits] == list(range(1, len(commits) + 1))
     return commits

@@ -287,6 +287,7 @@ def test_a_branch_made_anew_while_rows_are_judged_is_a_conflict():
 
     def point(physical: str) -> None:
         ref = {"name": "dev", "physical": physical, "incarnation": f"incarnation of {physical}"}
+        ref["root"] = repository.main.physical
         repository.adapter.write(repository.adapter.key("_refs/branches/dev.json"), json.dumps(ref).encode())
 
     point("b1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import re
 from collections.abc import Callable
@@ -224,11 +225,13 @@ def test_main_comes_first_and_the_others_by_name(graph: og.Graph):
     assert [(each.name, each.head) for each in graph.branches.list()] == [
         (name, head) for name in ("main", "aa", "main2", "zz")
     ]
+    adapter = graph._repository.adapter
+    made = json.loads(adapter.read(adapter.key("_refs/branches/main.json")))
     assert graph.branches.show("main").to_dict() == {
         "name": "main",
         "head": head,
         "base_commit": None,
-        "created_at": None,
+        "created_at": made["created_at"],
     }
 
 
@@ -249,7 +252,9 @@ def test_objects_that_are_no_branches_are_not_listed(graph: og.Graph):
 def test_a_branch_that_goes_while_they_are_listed_is_left_out(graph: og.Graph):
     for name in ("a", "b", "c"):
         graph.branches.create(name)
-    repository = repository_at(DeletingAdapter(graph._repository.adapter, "_refs/branches/b.json"))
+    repository = repository_at(
+        DeletingAdapter(graph._repository.adapter, "_refs/branches/b.json"), graph._repository.main
+    )
     assert [each.name for each in og.Graph(repository).branches.list()] == ["main", "a", "c"]
 
 
@@ -393,7 +398,7 @@ def test_a_writer_that_slept_through_the_end_of_its_branch_is_told_and_the_new_o
 
 
 def faulty(graph: og.Graph, *faults: Fault) -> og.Graph:
-    return og.Graph(repository_at(FaultyAdapter(graph._repository.adapter, *faults)))
+    return og.Graph(repository_at(FaultyAdapter(graph._repository.adapter, *faults), graph._repository.main))
 
 
 def test_a_branch_whose_answer_was_lost_is_made(graph: og.Graph):

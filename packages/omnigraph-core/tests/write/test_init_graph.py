@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from publish_world import (
     FILM,
     LIBRARY,
     PERSON,
-    another_handle,
     appending,
     disk_adapter,
     history,
@@ -29,6 +25,7 @@ from omnigraph import failpoints
 from omnigraph.errors import (
     AlreadyExistsError,
     CompileError,
+    NotFoundError,
     OmnigraphError,
     OutcomeUnknownError,
     ReadOnlyError,
@@ -36,13 +33,14 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.history.commits import CommitKind
-from omnigraph.history.log import open_manifest
+from omnigraph.history.repository import Repository
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.log import LogStore, LogTable
-from omnigraph.testing.faults import Call, CountingAdapter, FailpointError, Fault, FaultyAdapter, Raise, armed, recorded
-from omnigraph.write.init import CLAIM, init_graph
-from omnigraph.write.opening import repository_at
+from omnigraph.testing.faults import Call, CountingAdapter, FailpointError, Fault, FaultyAdapter, Raise, armed
+from omnigraph.write.init import init_graph
+from omnigraph.write.init_claim import CLAIM
+from omnigraph.write.opening import find_main, repository_at
 
 LOST = StorageError("The line went dead.", condition=StorageCondition.TRANSIENT)
 FULL = StorageError("The disk is full.", condition=StorageCondition.CONFIGURATION)
@@ -51,6 +49,7 @@ BEFORE_GENESIS = [
     failpoints.INIT_SCHEMA_WRITTEN,
     failpoints.INIT_TABLE_CREATED,
     failpoints.INIT_BEFORE_GENESIS,
+    failpoints.INIT_MANIFEST_CREATED,
 ]
 
 
@@ -67,9 +66,14 @@ def objects(adapter: StorageAdapter) -> list[str]:
     return sorted(each.value for each in adapter.list())
 
 
+def opened(adapter: StorageAdapter) -> Repository:
+    """The graph that is there, as another process would hold it."""
+    return repository_at(adapter, find_main(adapter))
+
+
 def check_whole(adapter: StorageAdapter) -> None:
     """There is one complete graph, and it can be written to."""
-    repository = repository_at(adapter)
+    repository = opened(adapter)
     [commit] = history(repository)
     assert commit.kind is CommitKind.SCHEMA
     snapshot = repository.snapshot_of()
@@ -87,13 +91,18 @@ def check_whole(adapter: StorageAdapter) -> None:
 
 def test_a_new_graph_has_one_commit_all_its_tables_and_its_schema():
     adapter = new_adapter()
-    repository = repository_at(adapter)
-    log = init_graph(repository, LIBRARY, actor="ann")
+    repository = init_graph(adapter, LIBRARY, actor="ann")
+    log = repository.known()
     assert log.version == 1
     [commit] = log.commits()
     assert (commit.parent_id, commit.actor, commit.kind, commit.branch) == (None, "ann", CommitKind.SCHEMA, "main")
     digest = log.state.schema_digest
-    assert objects(adapter) == [f"__schema/{digest}.json", f"__schema/{digest}.pg", "_schema.pg"]
+    assert objects(adapter) == [
+        f"__schema/{digest}.json",
+        f"__schema/{digest}.pg",
+        "_refs/branches/main.json",
+        "_schema.pg",
+    ]
     assert adapter.read(adapter.key("_schema.pg")).decode() == LIBRARY
     assert repository.snapshot_of().schema.source == LIBRARY
     check_whole(adapter)
@@ -105,7 +114,7 @@ def test_the_steps_come_in_order_and_the_claim_lies_there_from_the_first_to_the_
 
     def look(name: str) -> None:
         try:
-            open_manifest(LogStore(adapter))
+            opened(adapter).newest()
             is_graph = True
         except OmnigraphError:
             is_graph = False
@@ -118,6 +127,7 @@ def test_the_steps_come_in_order_and_the_claim_lies_there_from_the_first_to_the_
         (failpoints.INIT_SCHEMA_WRITTEN, True, False),
         *[(failpoints.INIT_TABLE_CREATED, True, False)] * 3,
         (failpoints.INIT_BEFORE_GENESIS, True, False),
+        (failpoints.INIT_MANIFEST_CREATED, True, False),
         (failpoints.INIT_AFTER_GENESIS, True, True),
     ]
     assert not is_claimed(adapter)
@@ -146,7 +156,7 @@ def test_the_first_read_after_init_opens_nothing():
 def test_a_wrong_schema_is_refused_before_anything_is_asked():
     adapter = CountingAdapter(new_adapter())
     with count_table_calls() as counts, pytest.raises(CompileError):
-        init_graph(repository_at(adapter), "node {")
+        init_graph(adapter, "node {")
     assert not adapter.calls
     assert not counts
 
@@ -157,10 +167,9 @@ def test_a_graph_that_is_there_is_not_touched(force):
     repository = new_graph(adapter)
     write(repository, {PERSON: appending("ann")})
     before = objects(adapter)
-    head = repository.newest().state.head.id
-    with pytest.raises(AlreadyExistsError, match=head) as caught:
-        init_graph(another_handle(repository), LIBRARY, force=force)
-    assert caught.value.details["commit_id"] == head
+    with pytest.raises(AlreadyExistsError, match="already") as caught:
+        init_graph(adapter, LIBRARY, force=force)
+    assert caught.value.details["incarnation"] == repository.main.incarnation
     assert objects(adapter) == before
     assert ids_now(repository, PERSON) == ["ann"]
 
@@ -169,60 +178,34 @@ def test_a_claim_is_respected_and_force_goes_on():
     adapter = new_adapter()
     adapter.write(adapter.key(CLAIM), b"{}")
     with pytest.raises(AlreadyExistsError, match="under way, or was cut off") as caught:
-        init_graph(repository_at(adapter), LIBRARY)
+        init_graph(adapter, LIBRARY)
     assert "force" in str(caught.value.help)
     assert objects(adapter) == [CLAIM]
-    init_graph(repository_at(adapter), LIBRARY, force=True)
+    init_graph(adapter, LIBRARY, force=True)
     check_whole(adapter)
     assert not is_claimed(adapter)
 
 
-def places_of_tables(directory: Path) -> set[str]:
-    """Where tables lie that have files."""
-    files = [each.relative_to(directory).parts for each in directory.rglob("*") if each.is_file()]
-    return {"/".join(parts[:2]) for parts in files if parts[0] in ("nodes", "edges")}
-
-
-def test_tables_of_an_init_that_died_are_in_nobodys_way_and_stay_as_they_are(tmp_path: Path):
-    adapter = disk_adapter(tmp_path)
-    with armed({failpoints.INIT_BEFORE_GENESIS: Raise(FailpointError("dead"))}), pytest.raises(FailpointError):
+def test_what_a_dead_init_left_is_in_the_way_of_nothing():
+    """Every directory has a random name, so the next graph meets none of the tables."""
+    adapter = new_adapter()
+    with armed({failpoints.INIT_MANIFEST_CREATED: Raise(FailpointError("dead"))}), pytest.raises(FailpointError):
         new_graph(adapter)
-    left = places_of_tables(tmp_path)
-    assert len(left) == 3
-    init_graph(repository_at(adapter), LIBRARY, force=True)
+    made = [init_graph(adapter, LIBRARY, force=True)]
+    adapter.delete(adapter.key("_refs/branches/main.json"))
+    made.append(init_graph(adapter, LIBRARY))
+    locations = [{each.pin.location for each in graph.newest().state.entries.values()} for graph in made]
+    assert not locations[0] & locations[1]
+    assert made[0].manifests.location != made[1].manifests.location
     check_whole(adapter)
-    used = {each.location for each in repository_at(adapter).snapshot_of().schema.tables.values()}
-    assert not used & left
-    assert places_of_tables(tmp_path) == used | left
-
-
-def test_an_init_that_fails_removes_its_tables_and_no_others(tmp_path: Path):
-    adapter = disk_adapter(tmp_path)
-    with armed({failpoints.INIT_BEFORE_GENESIS: Raise(FailpointError("dead"))}), pytest.raises(FailpointError):
-        new_graph(adapter)
-    left = places_of_tables(tmp_path)
-    for name in BEFORE_GENESIS:
-        with armed({name: Raise(FULL)}), pytest.raises(StorageError):
-            init_graph(repository_at(adapter), LIBRARY, force=True)
-        assert places_of_tables(tmp_path) == left
-
-
-def test_two_graphs_that_one_place_has_one_after_the_other_share_no_table(tmp_path: Path):
-    adapter = disk_adapter(tmp_path)
-    init_graph(repository_at(adapter), LIBRARY)
-    first = places_of_tables(tmp_path)
-    for each in adapter.list(adapter.key("__manifest")):
-        adapter.delete(each)
-    init_graph(repository_at(adapter), LIBRARY)
-    assert len(places_of_tables(tmp_path) - first) == 3
 
 
 def test_a_place_that_was_opened_for_reading_is_not_touched():
     adapter = CountingAdapter(new_adapter())
     adapter.is_read_only = True
     with pytest.raises(ReadOnlyError):
-        init_graph(repository_at(adapter), LIBRARY)
-    assert not adapter.calls
+        init_graph(adapter, LIBRARY)
+    assert adapter.calls == {"read": 1}
 
 
 # ── rivals ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -234,16 +217,15 @@ def test_of_many_inits_one_wins_and_its_graph_is_whole():
         met = threading.Barrier(8)
 
         def init(_number: int, adapter=adapter, met=met) -> str | None:
-            repository = repository_at(adapter)
             met.wait()
             try:
-                return init_graph(repository, LIBRARY).state.head.id
+                return init_graph(adapter, LIBRARY).known().state.head.id
             except AlreadyExistsError:
                 return None
 
         with ThreadPoolExecutor(8) as threads:
             won = [each for each in threads.map(init, range(8)) if each is not None]
-        assert won == [open_manifest(LogStore(adapter)).state.head.id]
+        assert won == [opened(adapter).newest().state.head.id]
         assert not is_claimed(adapter)
         check_whole(adapter)
 
@@ -254,25 +236,25 @@ def test_an_init_that_was_slow_to_claim_sees_the_graph_that_was_made_meanwhile()
     def rival(_name: str) -> None:
         failpoints.disarm(failpoints.INIT_CLAIMED)
         adapter.delete(adapter.key(CLAIM))
-        init_graph(repository_at(adapter), LIBRARY)
+        init_graph(adapter, LIBRARY)
 
     with armed({failpoints.INIT_CLAIMED: Call(rival)}), pytest.raises(AlreadyExistsError, match="already"):
-        init_graph(repository_at(adapter), LIBRARY)
+        init_graph(adapter, LIBRARY)
     check_whole(adapter)
 
 
 def test_a_forced_init_that_comes_second_leaves_the_first_one_its_graph():
-    """Both created tables; whose manifest came first has the graph."""
+    """Both created tables and a manifest; whose object of main came first has the graph."""
     adapter = new_adapter()
     made: list[str] = []
 
     def rival(_name: str) -> None:
-        failpoints.disarm(failpoints.INIT_BEFORE_GENESIS)
-        made.append(init_graph(repository_at(adapter), LIBRARY, force=True).state.head.id)
+        failpoints.disarm(failpoints.INIT_MANIFEST_CREATED)
+        made.append(init_graph(adapter, LIBRARY, force=True).known().state.head.id)
 
-    with armed({failpoints.INIT_BEFORE_GENESIS: Call(rival)}), pytest.raises(AlreadyExistsError, match="first"):
-        init_graph(repository_at(adapter), LIBRARY)
-    assert [each.id for each in history(repository_at(adapter))] == made
+    with armed({failpoints.INIT_MANIFEST_CREATED: Call(rival)}), pytest.raises(AlreadyExistsError, match="first"):
+        init_graph(adapter, LIBRARY)
+    assert [each.id for each in history(opened(adapter))] == made
     check_whole(adapter)
 
 
@@ -287,7 +269,7 @@ def test_an_init_that_dies_before_the_graph_exists_is_repeated_with_force(name):
     assert is_claimed(adapter)
     with pytest.raises(AlreadyExistsError, match="claim"):
         new_graph(adapter)
-    init_graph(repository_at(adapter), LIBRARY, force=True)
+    init_graph(adapter, LIBRARY, force=True)
     check_whole(adapter)
     assert not is_claimed(adapter)
 
@@ -299,7 +281,7 @@ def test_an_init_that_dies_after_the_graph_exists_has_made_it():
     assert is_claimed(adapter)
     for force in (False, True):
         with pytest.raises(AlreadyExistsError, match="already"):
-            init_graph(repository_at(adapter), LIBRARY, force=force)
+            init_graph(adapter, LIBRARY, force=force)
     check_whole(adapter)
 
 
@@ -310,8 +292,17 @@ def test_an_init_that_fails_gives_its_claim_back(name):
         new_graph(adapter)
     assert caught.value is FULL
     assert not is_claimed(adapter)
-    init_graph(repository_at(adapter), LIBRARY)
+    new_graph(adapter)
     check_whole(adapter)
+
+
+@pytest.mark.parametrize("name", BEFORE_GENESIS)
+def test_an_init_that_fails_removes_the_tables_that_it_made(name, tmp_path):
+    adapter = disk_adapter(tmp_path)
+    with armed({name: Raise(FULL)}), pytest.raises(StorageError):
+        new_graph(adapter)
+    left = {each.relative_to(tmp_path).parts[0] for each in tmp_path.rglob("*") if each.is_file()}
+    assert left <= {"__schema"}
 
 
 @pytest.mark.parametrize("verb", ["write", "write_if_absent", "delete"])
@@ -322,10 +313,10 @@ def test_whatever_request_fails_the_graph_is_whole_or_can_be_made(verb, skip, mo
     faulty = FaultyAdapter(adapter, Fault(verb=verb, error=OSError(5, "I/O"), moment=moment, skip=skip))
     try:
         new_graph(faulty)
-    except StorageError:
-        with pytest.raises(OmnigraphError, match="no graph"):
-            open_manifest(LogStore(adapter))
-        init_graph(repository_at(adapter), LIBRARY, force=True)
+    except (StorageError, OutcomeUnknownError):
+        with pytest.raises(NotFoundError, match="no graph"):
+            opened(adapter)
+        init_graph(adapter, LIBRARY, force=True)
     check_whole(adapter)
 
 
@@ -357,75 +348,61 @@ def test_what_fails_when_the_graph_exists_is_a_warning(fault, caplog):
     check_whole(adapter)
 
 
-# ── the answer to the first commit is lost ───────────────────────────────────────────────────────────────────────
+# ── the answer to the last step is lost ──────────────────────────────────────────────────────────────────────────
+
+MAIN_REF = "_refs/branches/main.json"
 
 
-@contextmanager
-def first_commit(*, error: Exception, moment: str) -> Iterator[None]:
-    genuine = LogStore.create
-
-    def create(self: LogStore, *arguments, **keywords) -> LogTable:
-        if moment == "after":
-            genuine(self, *arguments, **keywords)
-        raise error
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(LogStore, "create", create)
-        yield
+def main_fault(moment: str) -> Fault:
+    return Fault(verb="write_if_absent", error=TimeoutError(), moment=moment, name_contains=MAIN_REF)
 
 
-def test_a_first_commit_whose_answer_was_lost_is_found():
+def test_a_graph_whose_making_was_not_answered_is_found():
     adapter = new_adapter()
-    with first_commit(error=LOST, moment="after"):
-        repository = new_graph(adapter)
+    repository = new_graph(FaultyAdapter(adapter, main_fault("after")))
     assert repository.known().version == 1
     assert not is_claimed(adapter)
     check_whole(adapter)
 
 
-def test_a_first_commit_that_cannot_be_found_keeps_the_claim():
+def test_a_graph_whose_making_cannot_be_found_out_keeps_the_claim():
     adapter = new_adapter()
-    with first_commit(error=LOST, moment="before"), pytest.raises(OutcomeUnknownError) as caught:
-        new_graph(adapter)
-    assert caught.value.__cause__ is LOST
+    with pytest.raises(OutcomeUnknownError) as caught:
+        new_graph(FaultyAdapter(adapter, main_fault("before")))
+    assert isinstance(caught.value.__cause__, StorageError)
     assert "--force" in str(caught.value.help)
     assert is_claimed(adapter)
-    init_graph(repository_at(adapter), LIBRARY, force=True)
+    init_graph(adapter, LIBRARY, force=True)
     check_whole(adapter)
 
 
-def test_a_first_commit_that_another_made_is_not_ours():
+def test_a_graph_that_another_made_while_the_answer_was_lost_is_not_ours():
     adapter = new_adapter()
-    genuine = LogStore.create
-
-    def create(self: LogStore, *arguments, **keywords) -> LogTable:
-        raise LOST
 
     def rival(_name: str) -> None:
-        failpoints.disarm(failpoints.INIT_BEFORE_GENESIS)
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(LogStore, "create", genuine)
-            init_graph(repository_at(adapter), LIBRARY, force=True)
+        failpoints.disarm(failpoints.INIT_MANIFEST_CREATED)
+        init_graph(adapter, LIBRARY, force=True)
 
-    with pytest.MonkeyPatch.context() as patch, armed({failpoints.INIT_BEFORE_GENESIS: Call(rival)}):
-        patch.setattr(LogStore, "create", create)
-        with pytest.raises(AlreadyExistsError, match="first"):
-            new_graph(adapter)
+    faulty = FaultyAdapter(adapter, main_fault("before"))
+    with armed({failpoints.INIT_MANIFEST_CREATED: Call(rival)}), pytest.raises(AlreadyExistsError, match="first"):
+        new_graph(faulty)
     check_whole(adapter)
 
 
-def test_a_first_commit_that_is_not_durable_is_not_acknowledged(monkeypatch):
+def test_a_first_version_that_is_not_durable_makes_no_graph(monkeypatch):
     adapter = new_adapter()
-    left = [LOST] * 9
 
     def sync(_self: LogTable) -> None:
-        raise left.pop()
+        raise LOST
 
     with monkeypatch.context() as patch:
         patch.setattr(LogTable, "sync", sync)
-        with pytest.raises(OutcomeUnknownError):
+        with pytest.raises(StorageError) as caught:
             new_graph(adapter)
-    assert is_claimed(adapter)
+    assert caught.value is LOST
+    with pytest.raises(NotFoundError, match="no graph"):
+        opened(adapter)
+    new_graph(adapter)
     check_whole(adapter)
 
 
@@ -441,54 +418,32 @@ def test_a_first_version_that_cannot_be_written_is_a_failure_and_no_doubt(monkey
             new_graph(adapter)
     assert caught.value is FULL
     assert not is_claimed(adapter)
-    init_graph(repository_at(adapter), LIBRARY, force=True)
+    init_graph(adapter, LIBRARY, force=True)
     check_whole(adapter)
 
 
 # ── a loss of power ──────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def damaged_genesis(directory: Path) -> StorageAdapter:
-    """What a loss of power right after the first commit leaves: the claim, and a manifest without content."""
-    adapter = disk_adapter(directory)
-    with armed({failpoints.INIT_AFTER_GENESIS: Raise(FailpointError("dead"))}), pytest.raises(FailpointError):
-        new_graph(adapter)
-    [manifest] = (directory / "__manifest/_versions").glob("*.manifest")
-    manifest.write_bytes(b"")
-    return adapter
-
-
-def test_a_graph_that_cannot_be_read_is_not_made_anew(tmp_path):
-    adapter = damaged_genesis(tmp_path)
-    with pytest.raises(AlreadyExistsError, match="cannot be read"):
-        init_graph(repository_at(adapter), LIBRARY)
-    # Without a claim it may have been acknowledged, force or not.
-    adapter.delete(adapter.key(CLAIM))
-    with pytest.raises(AlreadyExistsError, match="cannot be read"):
-        init_graph(repository_at(adapter), LIBRARY, force=True)
-
-
-def test_a_graph_that_was_never_acknowledged_and_cannot_be_read_is_made_anew_by_force(tmp_path):
-    adapter = damaged_genesis(tmp_path)
-    init_graph(repository_at(adapter), LIBRARY, force=True)
-    check_whole(adapter)
-    assert [each for each in objects(adapter) if each.startswith("__quarantine/")]
-
-
 def test_force_does_not_touch_a_graph_whose_newest_version_cannot_be_read(tmp_path):
     adapter = disk_adapter(tmp_path)
     repository = new_graph(adapter)
     write(repository, {PERSON: appending("ann")})
-    newest = min((tmp_path / "__manifest/_versions").glob("*.manifest"))
+    newest = min((tmp_path / repository.manifests.location / "_versions").glob("*.manifest"))
     newest.write_bytes(b"")
     # A claim that could not be removed may lie beside any graph.
     adapter.write(adapter.key(CLAIM), b"{}")
     with pytest.raises(AlreadyExistsError):
-        init_graph(repository_at(adapter), LIBRARY, force=True)
-    assert [each.manifest_version for each in history(repository)] == [1]
+        init_graph(adapter, LIBRARY, force=True)
+    assert newest.read_bytes() == b""
+    # Opening it for writing is what helps.
+    assert repository.open_newest(repository.main).version == 1
 
 
-def test_recorded_steps_are_those_of_init_only():
-    with recorded() as reached:
-        new_graph()
-    assert {each.partition(".")[0] for each in reached} == {"init"}
+@pytest.mark.parametrize("force", [False, True])
+def test_a_graph_whose_main_branch_cannot_be_read_is_not_made_anew(force):
+    adapter = new_adapter()
+    new_graph(adapter)
+    adapter.write(adapter.key(MAIN_REF), b"{")
+    with pytest.raises(AlreadyExistsError, match="cannot read"):
+        init_graph(adapter, LIBRARY, force=force)

@@ -134,11 +134,12 @@ def test_a_merge_among_rivals_stands_in_line_from_its_first_attempt_on(monkeypat
             LoadRequest(mode=parse_mode("append"), branch=name),
         )
     # Somebody who is gone: only who waits in line takes the ticket away.
-    ticket = repository.adapter.key(f"{WAITING_PREFIX}/main/00000000000000000000000000")
+    incarnation = repository.main.incarnation
+    ticket = repository.adapter.key(f"{WAITING_PREFIX}/{incarnation}/00000000000000000000000000")
     repository.adapter.write(ticket, b"")
     merge_branch(repository, MergeRequest(source="alone", into="main"))
     assert repository.adapter.exists(ticket)
-    repository.rivals.meet("main")
+    repository.rivals.meet(incarnation)
     merge_branch(repository, MergeRequest(source="near", into="main"))
     assert not repository.adapter.exists(ticket)
     assert ids_now(repository, PERSON) == ["alone", "near"]
@@ -250,7 +251,7 @@ def test_a_writer_that_finds_the_leavings_of_another_stands_in_line_for_its_next
 
 def test_who_comes_to_the_head_of_the_line_builds_on_the_newest_state():
     repository = new_graph()
-    repository.rivals.meet("main")
+    repository.rivals.meet(repository.main.incarnation)
     write_elsewhere(repository, {PERSON: appending("rival")})
     prepared = []
 

@@ -31,7 +31,6 @@ from omnigraph.testing.faults import CountingAdapter
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 from omnigraph.testing.graph_contract.faults import CHANGING_VERBS, opened_through
 from omnigraph.write.init import init_graph
-from omnigraph.write.opening import repository_at
 
 
 @pytest.fixture
@@ -163,8 +162,7 @@ def files_below(directory: Path) -> dict[str, bytes]:
 
 
 def test_nothing_is_written_anywhere(tmp_path: Path):
-    repository = repository_at(disk_adapter(tmp_path))
-    init_graph(repository, SCHEMA)
+    repository = init_graph(disk_adapter(tmp_path), SCHEMA)
     with Graph(repository) as graph:
         graph.load(SEED, "append")
         for name in ("dev", "release"):

@@ -16,6 +16,7 @@ from publish_world import (
     ids_now,
     intent,
     new_graph,
+    newest_manifest,
     plan,
     replacing_all,
     rows,
@@ -25,7 +26,6 @@ from publish_world import (
 
 from omnigraph import failpoints
 from omnigraph.errors import InternalError, StorageCondition, StorageError
-from omnigraph.history.log import open_manifest
 from omnigraph.history.whereabouts import whereabouts
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.log import LogTable
@@ -83,7 +83,7 @@ def test_the_sidecar_lies_there_from_before_the_first_table_moves_until_after_th
         tables = another_handle(repository).tables
         pin = log.state.entries[PERSON].pin
         newest = tables.open_at(pin).dataset.latest_version - pin.version
-        is_visible = open_manifest(another_handle(repository).logs).find_commit(started.intent.id) is not None
+        is_visible = newest_manifest(repository).find_commit(started.intent.id) is not None
         seen[name] = len(sidecars(repository)), newest, is_visible
 
     with armed(dict.fromkeys(failpoints.FAILPOINTS, Call(look))):
@@ -139,7 +139,7 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
         "graph": repository.snapshot(log).schema.ir.domain,
         "writer_kind": "load",
         "writer": {"id": repository.heart.writer, **whereabouts().to_dict()},
-        "branch": {"name": "main", "physical": None, "incarnation": "main"},
+        "branch": {"name": "main", "physical": repository.main.physical, "incarnation": repository.main.incarnation},
         "base_manifest_version": 2,
         "commit": {
             "id": started.intent.id,
@@ -155,7 +155,7 @@ def test_the_sidecar_says_all_that_a_recovery_needs():
                 {"table_key": PERSON, **pin(PERSON, 2)},
             ],
             "schema_digest": log.state.schema_digest,
-            "incarnation": "main",
+            "incarnation": repository.main.incarnation,
             "if_commit": None,
         },
         "tables": [effect(SAW, 1, 0), effect(PERSON, 2, 1)],

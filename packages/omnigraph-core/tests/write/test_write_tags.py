@@ -47,7 +47,7 @@ def test_a_tag_names_the_newest_commit_and_stays_there():
     repository, commits = with_commits()
     before = datetime.now(UTC)
     tag = Tags(repository, actor="ann").create("v1")
-    assert (tag.name, tag.commit_id, tag.line, tag.manifest_version) == ("v1", commits[-1].id, None, 4)
+    assert (tag.name, tag.commit_id, tag.line, tag.manifest_version) == ("v1", commits[-1].id, commits[-1].line, 4)
     assert tag.actor == "ann"
     assert before <= tag.created_at <= datetime.now(UTC)
     write(repository, {PERSON: appending("later")})
@@ -76,7 +76,7 @@ def test_a_commit_of_a_branch_is_named_with_its_line():
     repository, commits = with_commits()
     make_branch(repository, "dev", repository.newest())
     inherited = Tags(repository).create("v1", branch="dev")
-    assert (inherited.commit_id, inherited.line) == (commits[-1].id, None)
+    assert (inherited.commit_id, inherited.line) == (commits[-1].id, commits[-1].line)
     log = repository.newest("dev")
     made = publish(repository, plan(repository, log, {PERSON: appending("ann")}), Deadline()).commit
     tag = Tags(repository).create("v2", branch="dev")

@@ -24,7 +24,7 @@ from omnigraph.engine.row_changes import RowChanges
 from omnigraph.engine.timestamps import batch_with_timestamps, timestamp_schema
 from omnigraph.engine.wanted_changes import WantedChanges
 from omnigraph.errors import ChangeCursorRejectedError, ChangeFeedGapError, ChangeSchemaBoundaryError, InvalidInputError
-from omnigraph.history.branches import BranchRef
+from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.cursors import CommitPlace, Place, TokenKind, make_token, read_token
 from omnigraph.history.log import ManifestLog
@@ -141,7 +141,8 @@ class ChangeSpan:
             return
         with open_adapter(self.uri, mode="r", options=dict(self.options), verify=False) as adapter:
             tables = LanceTables(adapter)
-            repository = Repository(adapter, tables, LogStore(adapter, tables.session))
+            main = resolve_branch(adapter, MAIN)
+            repository = Repository(adapter, main, tables, LogStore(adapter, tables.session))
             behind, before = self.behind, None
             for commit in self.commits:
                 place, after = CommitPlace.of(commit), None

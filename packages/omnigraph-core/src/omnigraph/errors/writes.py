@@ -94,22 +94,29 @@ def _told(member: str) -> str:
 class BranchReplacedError(ConflictError):
     """A branch was deleted and made anew while a write to it was under way; the new one is another branch.
 
+    Of main: the graph was removed and made anew at the same place, since this handle opened it.
+
     Attributes:
         branch: the name that both have.
-        expected: the incarnation that the write was built on.
+        expected: the incarnation that the write was built on, or that the handle opened.
         actual: the incarnation that is there now.
     """
 
     kind = ErrorKind.BRANCH_REPLACED
 
     def __init__(self, *, branch: str, expected: str, actual: str) -> None:
-        super().__init__(
-            f"The branch {branch} was deleted and made anew while this write was under way.",
-            expected=expected,
-            actual=actual,
-            help="Repeat the write on the new branch if that is what you want.",
-            details={"branch": branch},
+        message, advice = (
+            (
+                "The graph was removed, and another one was made at the same place, since it was opened.",
+                "Open it again; what this handle knows is of the graph that was removed.",
+            )
+            if branch == "main"
+            else (
+                f"The branch {branch} was deleted and made anew while this write was under way.",
+                "Repeat the write on the new branch if that is what you want.",
+            )
         )
+        super().__init__(message, expected=expected, actual=actual, help=advice, details={"branch": branch})
         self.branch = branch
 
 

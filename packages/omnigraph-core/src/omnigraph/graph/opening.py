@@ -11,7 +11,7 @@ from omnigraph.graph.inputs import read_schema
 from omnigraph.plugins import open_adapter
 from omnigraph.write.init import init_graph
 from omnigraph.write.names import check_name
-from omnigraph.write.opening import open_repository, repository_at
+from omnigraph.write.opening import open_repository
 from omnigraph.write.recovery.discarding import DiscardedSidecar, discard
 
 
@@ -41,8 +41,7 @@ def init(
     text = read_schema(schema)
     adapter = open_adapter(uri, options=options)
     try:
-        repository = repository_at(adapter)
-        init_graph(repository, text, actor=actor, force=force)
+        repository = init_graph(adapter, text, actor=actor, force=force)
     except BaseException:
         adapter.close()
         raise

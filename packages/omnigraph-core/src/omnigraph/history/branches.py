@@ -2,13 +2,14 @@
 
 A branch is one object, ``_refs/branches/<encoded name>.json``, created if absent; deleting it deletes the branch. It
 names a physical line that is used once and never again, so a writer that slept through a delete and a create of the
-same name cannot write into the new branch. ``main`` has no such object: it is the line on which the graph was made.
+same name cannot write into the new branch. ``main`` is such a branch too: its object is made by ``init`` and makes the
+graph exist, and its line tells the graph from a later one at the same place.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -17,6 +18,9 @@ from omnigraph.history.commits import from_micros, to_micros
 from omnigraph.history.ref_names import is_unicode, name_of_segment, ref_segment
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.tables.interface import TablePin
+
+MAIN: Final = "main"
+"""The name of the branch that every graph begins with and always has."""
 
 REFS_PREFIX: Final = "_refs/branches"
 _LINE_PREFIX: Final = "b"
@@ -28,46 +32,61 @@ class BranchRef:
     """A branch as it is now.
 
     Attributes:
-        physical: the line of the manifest that holds its commits; None for the main line.
+        physical: the line of the manifest that holds its commits.
         incarnation: tells it from earlier and later branches of the same name.
         base_commit: what it began as; None for main, and where it is not known.
-        created_at: when it was made; None as ``base_commit``.
+        created_at: when it was made; None where it is not known.
+        root: the line of main of its graph; its own line lies below that one, or is that one.
+        reclaimed_below: versions of its line below this one may have been removed, and their names may be free. A swap
+            that lands on such a name is part of no history; see ``publish``.
     """
 
     name: str
-    physical: str | None
+    physical: str
     incarnation: str
     base_commit: str | None = field(default=None, compare=False)
     created_at: datetime | None = field(default=None, compare=False)
+    root: str = field(default="", compare=False)
+    reclaimed_below: int = field(default=0, compare=False)
 
     @classmethod
-    def of_line(cls, name: str, line: str | None) -> BranchRef:
+    def of_line(cls, name: str, line: str) -> BranchRef:
         """The branch of this name whose commits are on a line, whether it still exists or not."""
-        return MAIN if line is None else cls(name=name, physical=line, incarnation=line.removeprefix(_LINE_PREFIX))
+        return cls(name=name, physical=line, incarnation=line.removeprefix(_LINE_PREFIX))
 
     @classmethod
-    def new(cls, name: str, incarnation: str, *, base_commit: str, created_at: datetime) -> BranchRef:
-        """A branch to be, on a line that nobody has used."""
-        return cls(
-            name=name,
-            physical=f"{_LINE_PREFIX}{incarnation}",
-            incarnation=incarnation,
+    def new(cls, name: str, incarnation: str, *, base_commit: str, created_at: datetime, root: str) -> BranchRef:
+        """A branch to be, on a line that was never used."""
+        return replace(
+            cls.of_line(name, f"{_LINE_PREFIX}{incarnation}"),
             base_commit=base_commit,
             created_at=created_at,
+            root=root,
         )
 
+    @classmethod
+    def new_main(cls, incarnation: str, *, created_at: datetime) -> BranchRef:
+        """The first branch of a graph that is being made."""
+        line = f"{_LINE_PREFIX}{incarnation}"
+        return replace(cls.of_line(MAIN, line), created_at=created_at, root=line)
+
+    @property
+    def is_main(self) -> bool:
+        """Whether it is the branch that the graph began with."""
+        return self.name == MAIN
+
     def owns(self, pin: TablePin) -> bool:
-        """Whether the line of a pinned version is this branch's own, so that its next version may be written there."""
-        if self.physical is None or pin.branch is None:
-            return self.physical is pin.branch
+        """Whether the line of a pinned version is this branch's own, so that its next version may be written there.
+
+        The line that a table began with belongs to main.
+        """
+        if pin.branch is None:
+            return self.is_main
         return pin.branch.startswith(f"{self.physical}{_FORK_MARK}")
 
     def fork_name(self, operation_id: str) -> str:
         """What the fork of a table is called that an operation makes for this branch; used once and never again."""
         return f"{self.physical}{_FORK_MARK}{operation_id}"
-
-
-MAIN: Final = BranchRef(name="main", physical=None, incarnation="main")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +96,7 @@ class Branch:
     Attributes:
         head: the id of its newest commit.
         base_commit: the commit that it began as; None for main.
-        created_at: when it was made, in UTC; None for main.
+        created_at: when it was made, in UTC; of main, when the graph was made.
     """
 
     name: str
@@ -96,7 +115,7 @@ class Branch:
 
 
 def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
-    """The branch of this name; ``main`` costs no request, another one a single read.
+    """The branch of this name, as its object says; one request.
 
     Raises:
         InvalidInputError: the name is empty or no text.
@@ -106,8 +125,6 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
     given: object = name
     if not isinstance(given, str) or not given.strip() or not is_unicode(given):
         raise InvalidInputError(f"{name!r} is no branch name.", help='Branches have names such as "main".')
-    if name == MAIN.name:
-        return MAIN
     key = branch_key(adapter, name)
     data = adapter.read_if_exists(key)
     if data is None:
@@ -129,7 +146,7 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
 def list_branch_names(adapter: StorageAdapter) -> list[str]:
     """Every branch but main, by name; one request. Objects that are of no branch are passed over."""
     found = (name_of_segment(each.name) for each in adapter.list_dir(adapter.key(REFS_PREFIX)))
-    return sorted(each for each in found if each is not None)
+    return sorted(each for each in found if each is not None and each != MAIN)
 
 
 def spell_ref(ref: BranchRef) -> bytes:
@@ -138,8 +155,10 @@ def spell_ref(ref: BranchRef) -> bytes:
         "name": ref.name,
         "physical": ref.physical,
         "incarnation": ref.incarnation,
+        "root": ref.root,
         "base_commit": ref.base_commit,
         "created_at": None if ref.created_at is None else to_micros(ref.created_at),
+        "reclaimed_below": ref.reclaimed_below,
     }
     return json.dumps(facts, ensure_ascii=False, indent=1).encode()
 
@@ -151,14 +170,19 @@ def branch_key(adapter: StorageAdapter, name: str) -> ObjectKey:
 
 def _parse_ref(data: bytes, name: str) -> BranchRef:
     facts = json.loads(data)
-    physical, incarnation = facts["physical"], facts["incarnation"]
-    if facts["name"] != name or not all(isinstance(each, str) and each for each in (physical, incarnation)):
+    physical, incarnation, root = facts["physical"], facts["incarnation"], facts["root"]
+    if facts["name"] != name or not all(isinstance(each, str) and each for each in (physical, incarnation, root)):
         raise ValueError(facts)
-    created_at = facts.get("created_at")
+    created_at, reclaimed_below = facts.get("created_at"), facts.get("reclaimed_below", 0)
+    # bool is an int to Python.
+    if type(reclaimed_below) is not int or reclaimed_below < 0:
+        raise ValueError(facts)
     return BranchRef(
         name=name,
         physical=physical,
         incarnation=incarnation,
         base_commit=facts.get("base_commit"),
         created_at=None if created_at is None else from_micros(created_at),
+        root=root,
+        reclaimed_below=reclaimed_below,
     )

@@ -57,7 +57,7 @@ class CommitWalk:
         held = next((each for each in self._held if each.state.head.id == place.commit_id), None)
         if held is not None:
             return held
-        if place.line == self._head.branch.physical:
+        if self._is_own(place):
             found = self._at_version(place.version)
         else:
             commit = self._head.find_commit(place.commit_id)
@@ -70,7 +70,9 @@ class CommitWalk:
 
     def _found(self) -> Iterator[Commit]:
         version = 0 if self._behind is None else self._behind.version
-        if (None if self._behind is None else self._behind.line) == self._head.branch.physical:
+        # The history of main begins on its own line, that of another branch on the line it was made from.
+        starts_here = self._head.branch.is_main if self._behind is None else self._is_own(self._behind)
+        if starts_here:
             while version < self._head.version:
                 try:
                     log = self._at_version(version + 1)
@@ -83,7 +85,10 @@ class CommitWalk:
         if version < self._head.version:
             yield from reversed(self._head.commits_since(version))
 
+    def _is_own(self, place: CommitPlace) -> bool:
+        return place.line == self._head.branch.physical
+
     def _at_version(self, version: int) -> ManifestLog:
         if version == self._head.version:
             return self._head
-        return open_manifest(self._repository.logs, self._head.branch, version=version)
+        return open_manifest(self._repository.manifests, self._head.branch, version=version)

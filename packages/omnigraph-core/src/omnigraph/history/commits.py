@@ -36,7 +36,7 @@ class Commit:
         parent_id: the commit before it on its branch; None for the first commit of a graph.
         merged_parent_id: of a merge, the head of the branch that was merged in.
         branch: the branch that it was made on.
-        line: the physical line of the manifest that it was made on; None for the main line.
+        line: the physical line of the manifest that it was made on.
         manifest_version: the version of the manifest that it made, on its line; time travel uses both.
         created_at: when it was begun, in UTC, to the microsecond; the clock of the writer, for people only.
         properties: what the writer noted beside it, such as the id of a load.
@@ -46,7 +46,7 @@ class Commit:
     parent_id: str | None
     merged_parent_id: str | None = None
     branch: str
-    line: str | None = None
+    line: str
     manifest_version: int
     kind: CommitKind
     actor: str | None = None
@@ -110,7 +110,7 @@ class Commit:
                 parent_id=facts.get("parent"),
                 merged_parent_id=facts.get("merged_parent"),
                 branch=row.table_branch or "main",
-                line=facts.get("line"),
+                line=facts["line"],
                 # ManifestRow.check saw to it that it is there.
                 manifest_version=int(row.table_version or 0),
                 kind=CommitKind(facts["kind"]),

@@ -46,7 +46,7 @@ class CommitPlace:
     """Where a commit lies: enough to open its version of the manifest without looking for it."""
 
     commit_id: str
-    line: str | None
+    line: str
     version: int
 
     @classmethod
@@ -196,7 +196,7 @@ def _read_place(spelled: Any) -> Place:
 
 
 def _read_behind(commit_id: Any, line: Any, version: Any) -> CommitPlace:
-    if not (isinstance(commit_id, str) and isinstance(line, str | None) and type(version) is int):
+    if not (isinstance(commit_id, str) and isinstance(line, str) and type(version) is int):
         raise TypeError
     if not 0 < version < 2**63:
         raise ValueError

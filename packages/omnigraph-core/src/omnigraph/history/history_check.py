@@ -55,15 +55,15 @@ def _wrong_descent(head_id: str, known: Mapping[str, Commit]) -> Iterator[str]:
 
 def _wrong_lines(commits: Iterable[Commit]) -> Iterator[str]:
     """Commits of one line that do not follow each other."""
-    lines: defaultdict[str | None, list[Commit]] = defaultdict(list)
+    lines: defaultdict[str, list[Commit]] = defaultdict(list)
     for each in commits:
         lines[each.line].append(each)
     for line, made in lines.items():
         made.sort(key=lambda each: each.order)
         for before, after in pairwise(made):
             if after.parent_id != before.id:
-                name = "the main line" if line is None else f"the line {line}"
-                yield f"history is no line: on {name} {after.id} comes after {before.id} and follows {after.parent_id}"
+                found = f"on the line {line} {after.id} comes after {before.id} and follows {after.parent_id}"
+                yield f"history is no line: {found}"
 
 
 def _wrong_versions(known: Mapping[str, Commit]) -> Iterator[str]:

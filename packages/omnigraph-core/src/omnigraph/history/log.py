@@ -2,6 +2,9 @@
 
     open_manifest ──> ManifestLog ── stage(rows) ──> StagedVersion ── publish ──> ManifestLog, or LogConflictError
 
+The line of main is a table of its own below ``__manifest``, begun empty, so it names no place outside itself; the lines
+of other branches are forks that lie below it. Two graphs that are made at one place, one after the other, share none.
+
 A log never changes: who holds one reads its state without a request, asks ``is_newest`` for the price of one, and
 publishes on it or learns that another came first. Publishing one staged version again has no second effect, which is
 how a lost answer is settled. The format stamp is checked wherever a version is opened.
@@ -17,7 +20,7 @@ from typing import Final
 import pyarrow as pa
 
 from omnigraph.errors import FormatError, InternalError, NotFoundError, StorageCondition, StorageError
-from omnigraph.history.branches import MAIN, BranchRef
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit
 from omnigraph.history.layout import HISTORY_KEY, next_layout
 from omnigraph.history.rows import (
@@ -28,9 +31,8 @@ from omnigraph.history.rows import (
     rows_from_arrow,
     rows_to_arrow,
 )
-from omnigraph.history.stamp import STAMP, STAMP_KEY, check_stamp
+from omnigraph.history.stamp import REQUIRES_KEY, STAMP, STAMP_KEY, check_stamp, spell_features
 from omnigraph.history.state import GraphState, head_row
-from omnigraph.storage import StorageAdapter
 from omnigraph.tables.log import LogStore, LogTable, StagedFragments
 from omnigraph.tables.quarantine import is_on_server, quarantine_newest
 from omnigraph.tables.staging import COMMIT_PROPERTY
@@ -38,6 +40,31 @@ from omnigraph.tables.staging import COMMIT_PROPERTY
 MANIFEST: Final = "__manifest"
 ENDPOINT_KEY: Final = "omnigraph:endpoint"
 """Schema metadata: the store that was found honest when the graph was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Manifests:
+    """The lines of one graph's manifest.
+
+    Attributes:
+        main: the branch that the graph began with; the lines of all others lie below its line.
+    """
+
+    logs: LogStore
+    main: BranchRef
+
+    @property
+    def location(self) -> str:
+        """The key of the main line below the graph's root."""
+        return f"{MANIFEST}/{self.main.physical}"
+
+    def fork_of(self, branch: BranchRef) -> str | None:
+        """The fork of the main line that holds a branch; None for main itself."""
+        return None if branch.physical == self.main.physical else branch.physical
+
+    def open(self, branch: BranchRef, version: int | None) -> LogTable:
+        """The line of a branch at a version, by default the newest. Raises as ``LogStore.open``."""
+        return self.logs.open(self.location, branch=self.fork_of(branch), version=version)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -154,7 +181,7 @@ class ManifestLog:
         return ManifestLog(self.branch, table, staged.state)
 
 
-def open_manifest(logs: LogStore, branch: BranchRef = MAIN, *, version: int | None = None) -> ManifestLog:
+def open_manifest(manifests: Manifests, branch: BranchRef, *, version: int | None = None) -> ManifestLog:
     """The manifest of a branch, by default at its newest version: a listing, its description and one small file.
 
     Raises:
@@ -162,17 +189,17 @@ def open_manifest(logs: LogStore, branch: BranchRef = MAIN, *, version: int | No
         FormatError: another format, or damaged.
         StorageError: it could not be read.
     """
-    uri = str(logs.adapter.root)
+    uri = str(manifests.logs.adapter.root)
     try:
-        table = logs.open(MANIFEST, branch=branch.physical, version=version)
+        table = manifests.open(branch, version)
     except StorageError as error:
         if error.condition is not StorageCondition.NOT_FOUND:
             raise
         if version is None:
             raise NotFoundError(
-                f"There is no graph at {uri}.",
-                help="Make one: omnigraph init --schema SCHEMA.pg URI, or omnigraph.init(uri, schema=...).",
-                details={"uri": uri},
+                f"{uri} has no manifest of {branch.name}: its files were removed.",
+                help="Open the graph again. If that fails as well, restore it from a copy.",
+                details={"uri": uri, "branch": branch.name},
             ) from error
         raise NotFoundError(
             f"{uri} has no manifest version {version} on {branch.name}: it was never made, or has been reclaimed.",
@@ -186,7 +213,24 @@ def open_manifest(logs: LogStore, branch: BranchRef = MAIN, *, version: int | No
     return ManifestLog(branch, table, GraphState.of(rows_from_arrow(table.read(state_fragments)), table.version))
 
 
-def move_damage_away(adapter: StorageAdapter, branch: BranchRef, error: StorageError) -> None:
+def refuse_older_format(logs: LogStore) -> None:
+    """Raise when a graph of format 1 lies here: it had its manifest where this format has only a directory.
+
+    Raises:
+        FormatError: one does.
+        StorageError: the store did not answer.
+    """
+    try:
+        found = logs.open(MANIFEST)
+    except StorageError as error:
+        if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
+            raise
+        # What cannot be opened there does not make a graph.
+        return
+    check_stamp(found.metadata, str(logs.adapter.root))
+
+
+def move_damage_away(manifests: Manifests, branch: BranchRef, error: StorageError) -> None:
     """Let the newest version of a branch that can be read be its newest, where ``error`` kept it from being opened.
 
     What a loss of power damaged is moved out of the way: by the order in which publishes are synced no such version was
@@ -196,6 +240,7 @@ def move_damage_away(adapter: StorageAdapter, branch: BranchRef, error: StorageE
         StorageError: it is no damage, and raised again: the store did not answer, or is one that loses no power.
         FormatError: the graph was opened for reading, or there is no version that can be read.
     """
+    adapter = manifests.logs.adapter
     if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION) or is_on_server(adapter):
         raise error
     if adapter.is_read_only:
@@ -204,7 +249,7 @@ def move_damage_away(adapter: StorageAdapter, branch: BranchRef, error: StorageE
             help="Open it once for writing: a version that was never acknowledged is then moved out of the way.",
             details={"uri": str(adapter.root), "branch": branch.name},
         ) from error
-    if not quarantine_newest(adapter, MANIFEST, branch.physical):
+    if not quarantine_newest(adapter, manifests.location, manifests.fork_of(branch)):
         raise damaged(f"the newest version of {branch.name} cannot be read") from error
 
 
@@ -214,45 +259,48 @@ def fork_manifest(log: ManifestLog, branch: BranchRef) -> None:
     Raises:
         StorageError: it could not be made.
     """
-    if branch.physical is None:
-        raise InternalError("The main line is never made anew.")
-    log.table.fork(MANIFEST, branch.physical)
+    log.table.fork(branch.physical)
 
 
-def stage_manifest(logs: LogStore, commit: Commit, rows: Sequence[ManifestRow]) -> StagedVersion:
+def stage_manifest(manifests: Manifests, commit: Commit, rows: Sequence[ManifestRow]) -> StagedVersion:
     """The first version of a graph, written: every table, the schema and the first commit. Nothing exists yet.
 
     Raises:
-        LogConflictError: there is a graph already.
+        LogConflictError: the line of main is not new.
         StorageError: it could not be written.
     """
-    everything = (*rows, commit.to_row(), head_row(commit, MAIN.incarnation))
+    everything = (*rows, commit.to_row(), head_row(commit, manifests.main.incarnation))
     state = GraphState.of(everything, commit.manifest_version)
     return StagedVersion(
         commit=commit,
         state=state,
-        fragments=logs.stage_create(MANIFEST, rows_to_arrow(state.rows)),
-        metadata={STAMP_KEY: str(STAMP), HISTORY_KEY: "0", ENDPOINT_KEY: logs.adapter.endpoint},
+        fragments=manifests.logs.stage_create(manifests.location, rows_to_arrow(state.rows)),
+        metadata={
+            STAMP_KEY: str(STAMP),
+            REQUIRES_KEY: spell_features(frozenset()),
+            HISTORY_KEY: "0",
+            ENDPOINT_KEY: manifests.logs.adapter.endpoint,
+        },
         transaction_id=str(uuid.uuid4()),
     )
 
 
-def create_manifest(logs: LogStore, staged: StagedVersion) -> ManifestLog:
-    """Make a graph of its staged first version, in one step. Not yet synced.
+def create_manifest(manifests: Manifests, staged: StagedVersion) -> ManifestLog:
+    """Begin the line of main with its staged first version. Not yet synced; the graph exists when an object names it.
 
     Raises:
-        LogConflictError: there is a graph already.
+        LogConflictError: the line is not new.
         LogRefusedError: the system refused it; nothing happened.
         StorageError: it is not known whether it was made.
     """
-    table = logs.create(
-        MANIFEST,
+    table = manifests.logs.create(
+        manifests.location,
         schema=MANIFEST_COLUMNS.with_metadata(dict(staged.metadata)),
         staged=staged.fragments,
         transaction_id=staged.transaction_id,
         properties={COMMIT_PROPERTY: staged.commit.id},
     )
-    return ManifestLog(MAIN, table, staged.state)
+    return ManifestLog(manifests.main, table, staged.state)
 
 
 def _history_fragments(table: LogTable) -> int:

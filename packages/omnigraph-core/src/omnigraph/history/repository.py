@@ -13,12 +13,20 @@ from contextlib import suppress
 from typing import Final
 
 from omnigraph.config import Settings
-from omnigraph.errors import FormatError, InvalidInputError, NotFoundError, ReadOnlyError, StorageError
+from omnigraph.errors import (
+    BranchReplacedError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    ReadOnlyError,
+    StorageCondition,
+    StorageError,
+)
 from omnigraph.history.branches import MAIN, BranchRef, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
-from omnigraph.history.log import ManifestLog, move_damage_away, open_manifest
+from omnigraph.history.log import ManifestLog, Manifests, move_damage_away, open_manifest
 from omnigraph.history.recoveries import Recovery
 from omnigraph.history.ref_names import looks_like_commit_id
 from omnigraph.history.rivals import Rivals
@@ -43,14 +51,17 @@ class Repository:
     """A graph's control objects, tables and manifest, with the newest known log of each branch.
 
     Attributes:
+        main: the branch that the graph began with. It is the same as long as the graph lives, and tells the graph from
+            a later one at the same place.
         on_published: is told of each commit that this process made, when it is durable: its log, and the versions that
             it was built on, of the types that it changed, by table key.
         lifetime: of the handle that all of it belongs to; the verbs of users are calls in it.
         settled: what was done about cut-off writes when it was opened for writing.
     """
 
-    def __init__(self, adapter: StorageAdapter, tables: TableStorage, logs: LogStore) -> None:
+    def __init__(self, adapter: StorageAdapter, main: BranchRef, tables: TableStorage, logs: LogStore) -> None:
         self.adapter = adapter
+        self.main = main
         self.tables = tables
         self.logs = logs
         self.warm = WarmColumns()
@@ -60,37 +71,104 @@ class Repository:
         self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
         self.lifetime = Lifetime(str(adapter.root))
         self.settled: tuple[Recovery, ...] = ()
+        # Files that a late write of this process put where the graph was must not pass for it.
+        self._is_gone = False
         self._lock = threading.Lock()
         self._newest: OrderedDict[str, ManifestLog] = OrderedDict()
         self._schemas: dict[str, GraphSchema] = {}
 
-    def newest(self, branch: str = MAIN.name) -> ManifestLog:
-        """The newest log of a branch: one request when nothing moved, three when something did.
+    @property
+    def manifests(self) -> Manifests:
+        """The lines of this graph's manifest."""
+        return Manifests(self.logs, self.main)
+
+    def resolve(self, branch: str) -> BranchRef:
+        """The branch of this name; ``main`` costs no request, because it is the same as long as the graph lives.
 
         Raises:
-            NotFoundError: there is no such branch.
+            InvalidInputError, NotFoundError, FormatError: as ``resolve_branch``.
+            BranchReplacedError: the graph was removed and made anew.
         """
-        return self.newest_of(resolve_branch(self.adapter, branch))
+        if branch == MAIN and not self._is_gone:
+            return self.main
+        return self.look_up(branch)
+
+    def look_up(self, branch: str) -> BranchRef:
+        """The branch of this name as its object says now, main too; one request. Raises as ``resolve``."""
+        if branch == MAIN:
+            return self._look_up_main()
+        found = resolve_branch(self.adapter, branch)
+        if found.root != self.main.physical:
+            self._look_up_main()
+            raise FormatError(
+                f"The object of branch {branch} names a line of another graph.",
+                help=f"Delete the branch: omnigraph branch delete {self.adapter.root} {branch}. "
+                "Or restore its object from a copy of the graph.",
+                details={"branch": branch, "expected": self.main.physical, "found": found.root},
+            )
+        return found
+
+    def newest(self, branch: str = MAIN) -> ManifestLog:
+        """The newest log of a branch: one request when nothing moved, three when something did; one more beside main.
+
+        Raises:
+            NotFoundError: there is no such branch, or the graph was removed.
+            BranchReplacedError: the graph was removed and made anew.
+        """
+        return self.newest_of(self.resolve(branch))
 
     def newest_of(self, branch: BranchRef) -> ManifestLog:
         """The newest log on the line of a branch, whether the branch still exists or not. Raises as ``open_newest``."""
         known = self._remembered(branch)
-        if known is not None and known.is_newest():
+        if known is not None and self.is_newest(known):
             return known
-        found = self.open_newest(branch)
-        if known is not None and found.version < known.version:
-            # The graph was removed and made anew: nothing that is known of the old one counts.
-            with self._lock:
-                if self._newest.get(branch.incarnation) is known:
-                    del self._newest[branch.incarnation]
-        return self.remember(found)
+        return self.remember(self.open_newest(branch))
 
-    def known(self, branch: str = MAIN.name) -> ManifestLog:
+    def is_newest(self, log: ManifestLog) -> bool:
+        """Whether nothing was published after a log; one request.
+
+        Raises:
+            NotFoundError: the graph was removed, or the line of the branch.
+            BranchReplacedError: the graph was removed and made anew.
+        """
+        try:
+            return log.is_newest()
+        except StorageError as error:
+            if error.condition is not StorageCondition.NOT_FOUND:
+                raise
+            self.refuse_replaced()
+            raise _line_is_gone(self.adapter, log.branch) from error
+
+    def refuse_replaced(self) -> None:
+        """Raise when the graph is not the one that was opened: one request, for the caller that misses its files.
+
+        Raises:
+            NotFoundError: the graph was removed.
+            BranchReplacedError: it was removed and made anew.
+        """
+        self._look_up_main()
+
+    def _look_up_main(self) -> BranchRef:
+        try:
+            found = resolve_branch(self.adapter, MAIN)
+        except NotFoundError as error:
+            self._is_gone = True
+            raise NotFoundError(
+                f"There is no graph at {self.adapter.root} any more: it was removed since it was opened.",
+                help="Open another one, or restore it from a copy and open it again.",
+                details={"uri": str(self.adapter.root)},
+            ) from error
+        self._is_gone = found.incarnation != self.main.incarnation
+        if self._is_gone:
+            raise BranchReplacedError(branch=MAIN, expected=self.main.incarnation, actual=found.incarnation)
+        return found
+
+    def known(self, branch: str = MAIN) -> ManifestLog:
         """A log of a branch that may be out of date, without a request where one is remembered.
 
         Right for a writer: what it builds on an old log loses its compare-and-swap.
         """
-        ref = resolve_branch(self.adapter, branch)
+        ref = self.resolve(branch)
         known = self._remembered(ref)
         return known if known is not None else self.remember(self.open_newest(ref))
 
@@ -98,17 +176,21 @@ class Repository:
         """The newest log on the line of a branch, whatever is remembered; what a loss of power damaged is no version.
 
         Raises:
-            NotFoundError: there is no such line.
+            NotFoundError: there is no such line, or the graph was removed.
+            BranchReplacedError: the graph was removed and made anew.
             FormatError: it is damaged, and this may not write, or it cannot be helped.
             StorageError: the store did not answer.
         """
         try:
-            return open_manifest(self.logs, branch)
+            return open_manifest(self.manifests, branch)
+        except NotFoundError:
+            self.refuse_replaced()
+            raise
         except StorageError as error:
-            move_damage_away(self.adapter, branch, error)
+            move_damage_away(self.manifests, branch, error)
         # The caches of the session may hold what is gone.
         self.logs = LogStore(self.adapter)
-        return open_manifest(self.logs, branch)
+        return open_manifest(self.manifests, branch)
 
     def newest_known(self, log: ManifestLog) -> ManifestLog:
         """The newest log that is remembered of the same branch, or this one; no request."""
@@ -122,7 +204,7 @@ class Repository:
             if kept is None or log.version > kept.version:
                 self._newest[log.branch.incarnation] = log
             if len(self._newest) > MAX_REMEMBERED:
-                del self._newest[next(each for each in self._newest if each != MAIN.incarnation)]
+                del self._newest[next(each for each in self._newest if each != self.main.incarnation)]
         return log
 
     def _remembered(self, branch: BranchRef) -> ManifestLog | None:
@@ -172,7 +254,7 @@ class Repository:
         """The snapshot that a log shows."""
         return Snapshot(branch=log.branch, state=log.state, schema=self.schema(log.state.schema_digest))
 
-    def log_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> ManifestLog:
+    def log_of(self, branch: str = MAIN, at: SnapshotLike | None = None) -> ManifestLog:
         """A branch as it is now, or as it was at a moment, as a log. Raises as ``snapshot_of``."""
         if at is None:
             return self.newest(branch)
@@ -182,7 +264,7 @@ class Repository:
         if isinstance(at, Commit):
             return self.at_commit(at)
         if isinstance(at, int) and not isinstance(at, bool):
-            return self._at_number(resolve_branch(self.adapter, branch), at)
+            return self._at_number(self.resolve(branch), at)
         if not isinstance(at, str):
             raise InvalidInputError(f"{at!r} names no moment.", help=_MOMENTS)
         return self.at_commit(self.find_commit(at, branch)) if looks_like_commit_id(at) else self._named(at)
@@ -207,13 +289,13 @@ class Repository:
         try:
             return self.at_version(branch, version)
         except NotFoundError:
-            history = () if branch.physical is None else self.newest_of(branch).commits()
+            history = () if branch.is_main else self.newest_of(branch).commits()
             inherited = next((each for each in history if each.manifest_version == version), None)
             if inherited is None or inherited.line == branch.physical:
                 raise
             return self.at_commit(inherited)
 
-    def snapshot_of(self, branch: str = MAIN.name, at: SnapshotLike | None = None) -> Snapshot:
+    def snapshot_of(self, branch: str = MAIN, at: SnapshotLike | None = None) -> Snapshot:
         """A branch as it is now, or as it was at a moment.
 
         Raises:
@@ -249,7 +331,7 @@ class Repository:
                 details={"commit_id": snapshot.commit.id},
             )
 
-    def find_commit(self, commit_id: str, branch: str = MAIN.name) -> Commit:
+    def find_commit(self, commit_id: str, branch: str = MAIN) -> Commit:
         """The commit of this id, also of a branch that was deleted.
 
         Raises:
@@ -272,8 +354,8 @@ class Repository:
 
     def _logs(self, first: str) -> Iterator[ManifestLog]:
         """The newest log of every branch, this one first and main next; then those of lines that no branch has."""
-        seen: set[str | None] = set()
-        for name in dict.fromkeys((first, MAIN.name, *list_branch_names(self.adapter))):
+        seen: set[str] = set()
+        for name in dict.fromkeys((first, MAIN, *list_branch_names(self.adapter))):
             try:
                 log = self.newest(name)
             except NotFoundError:
@@ -306,4 +388,12 @@ class Repository:
                 help="List what there is: omnigraph commit list, or g.commits.list().",
                 details={"manifest_version": version},
             )
-        return open_manifest(self.logs, branch, version=version)
+        return open_manifest(self.manifests, branch, version=version)
+
+
+def _line_is_gone(adapter: StorageAdapter, branch: BranchRef) -> NotFoundError:
+    return NotFoundError(
+        f"{adapter.root} has no manifest of {branch.name} any more: its files were removed.",
+        help="List what there is: omnigraph branch list. Else restore it from a copy.",
+        details={"uri": str(adapter.root), "branch": branch.name},
+    )

@@ -1,18 +1,30 @@
 """The format stamp: which layout a graph is written in, checked before anything else is read.
 
-One layout is served and everything else refused, in both modes, with the way out in the message. The stamp is metadata
-of the manifest's schema: it is part of the first commit, travels with every version and is inherited by branches.
+One layout is served and everything else refused, in both modes, with the way out in the message. Beside the stamp a
+manifest lists the features that its reader must know, so that a later release adds content without a new stamp: a
+release refuses a feature that it does not know, by name. Stamp and features are metadata of the manifest's schema: they
+are part of the first commit, travel with every version and are inherited by branches.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Final
 
 from omnigraph.errors import FormatError
 
 STAMP_KEY: Final = "omnigraph:internal_schema_version"
-STAMP: Final = 1
+STAMP: Final = 2
+
+REQUIRES_KEY: Final = "omnigraph:requires"
+"""The features that a manifest needs its reader to know, as a JSON array of names in ascending order."""
+
+FEATURES: Final[frozenset[str]] = frozenset()
+"""The features that this release knows beside what every graph of format 2 has."""
+
+_MAX_REQUIRES: Final = 10_000
+"""How long the list of features may be; parsing what is longer is refused."""
 
 _REBUILD: Final = (
     "Export it with the release that wrote it (omnigraph export GRAPH > graph.jsonl), make a new graph with this one "
@@ -25,7 +37,7 @@ def check_stamp(metadata: Mapping[str, str], uri: str) -> None:
     """Refuse a manifest that this release does not serve.
 
     Raises:
-        FormatError: the stamp is another one, no number, or missing.
+        FormatError: the stamp is another one, is not a number, or is missing; or a required feature is not known.
     """
     raw = metadata.get(STAMP_KEY)
     if raw is None:
@@ -37,7 +49,7 @@ def check_stamp(metadata: Mapping[str, str], uri: str) -> None:
     # int() would take signs, blanks and digits of other scripts, and fail on thousands of digits.
     if not (raw.isascii() and raw.isdigit() and len(raw) < 20):
         raise FormatError(
-            f'{uri} has the format stamp "{raw}", which is no number.',
+            f'{uri} has the format stamp "{raw}", which is not a number.',
             help="Its metadata is damaged; restore it from a copy.",
             details={"uri": uri, "found": raw, "expected": STAMP},
         )
@@ -54,3 +66,36 @@ def check_stamp(metadata: Mapping[str, str], uri: str) -> None:
             help=_REBUILD,
             details={"uri": uri, "found": found, "expected": STAMP},
         )
+    _check_features(metadata.get(REQUIRES_KEY), uri)
+
+
+def spell_features(names: frozenset[str]) -> str:
+    """The list of required features as a manifest holds it."""
+    return json.dumps(sorted(names), separators=(",", ":"))
+
+
+def _check_features(raw: str | None, uri: str) -> None:
+    required = None if raw is None or len(raw) > _MAX_REQUIRES else _parse_features(raw)
+    if required is None:
+        raise FormatError(
+            f"{uri} has a manifest whose list of required features cannot be read.",
+            help="Its metadata is damaged; restore it from a copy.",
+            details={"uri": uri, "found": None if raw is None else raw[:100], "key": REQUIRES_KEY},
+        )
+    unknown = sorted(set(required) - FEATURES)
+    if unknown:
+        names = ", ".join(unknown)
+        raise FormatError(
+            f"{uri} requires features that this release does not know: {names}.",
+            help="Upgrade OmniGraph: the graph was written by a newer release.",
+            details={"uri": uri, "unknown": unknown, "known": sorted(FEATURES)},
+        )
+
+
+def _parse_features(raw: str) -> list[str] | None:
+    """The names, or None for what is not an array of names."""
+    try:
+        found = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, list) and all(isinstance(each, str) and each for each in found) else None

@@ -26,7 +26,7 @@ class Tag:
     """A commit with a name.
 
     Attributes:
-        line: the line of the manifest that the commit is on; None for the main line.
+        line: the line of the manifest that the commit is on.
         manifest_version: the version on that line whose head the commit is.
         created_at: when the tag was made, in UTC; the clock of whoever made it.
         actor: who made it.
@@ -34,7 +34,7 @@ class Tag:
 
     name: str
     commit_id: str
-    line: str | None
+    line: str
     manifest_version: int
     created_at: datetime
     actor: str | None = None
@@ -125,7 +125,9 @@ def _parse_tag(data: bytes, name: str) -> Tag:
         and type(version) is int
         and version > 0
         and type(micros) is int
-        and all(facts[each] is None or (isinstance(facts[each], str) and facts[each]) for each in ("line", "actor"))
+        and isinstance(facts["line"], str)
+        and facts["line"]
+        and (facts["actor"] is None or (isinstance(facts["actor"], str) and facts["actor"]))
     ):
         raise ValueError(facts)
     return Tag(

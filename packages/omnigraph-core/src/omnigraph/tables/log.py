@@ -262,14 +262,14 @@ class LogTable:
         note("log.lines")
         return forked_lines(self.adapter, self.dataset, self.place)
 
-    def fork(self, location: str, branch: str) -> None:
+    def fork(self, branch: str) -> None:
         """Begin a line of its own with this version, durably, under a name that was never used before.
 
         Raises:
             StorageError: it could not be made, or condition ``precondition``: the name is taken.
         """
         note("log.fork")
-        place = place_of(self.adapter, location, branch)
+        place = place_of(self.adapter, str(self.place.main_key), branch)
         fork_dataset(self.dataset, branch, place)
         if place.has_files:
             self.adapter.make_durable([place.file(manifest_name(self.version)), ref_file(place, branch)])

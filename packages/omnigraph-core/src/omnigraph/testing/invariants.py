@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.history.history_check import broken_history
 from omnigraph.schema import EdgeType, compile_schema
-from omnigraph.write.init import CLAIM
+from omnigraph.write.init_claim import CLAIM
 from omnigraph.write.integrity import FindingKind, check_integrity
 
 if TYPE_CHECKING:

@@ -177,7 +177,7 @@ class _Attempts:
         except (ConstraintError, StorageError) as error:
             # Judged on a state that may be old, whose files may be gone: the verdict stands only if it is not.
             is_final = isinstance(error, StorageError) and error.condition is not StorageCondition.NOT_FOUND
-            if is_final or log.is_newest():
+            if is_final or repository.is_newest(log):
                 raise
             newer = repository.newest(log.branch.name)
             _refuse_other_branch(log, newer)

@@ -24,7 +24,7 @@ class Branches:
         self._actor = actor
         self._write_deadline = write_deadline
 
-    def create(self, name: str, base: str = MAIN.name, *, at: SnapshotLike | None = None) -> Branch:
+    def create(self, name: str, base: str = MAIN, *, at: SnapshotLike | None = None) -> Branch:
         """Make a branch that begins as another one is now, or as it was at a moment.
 
         It shares everything with it until one of the two is written to, so this takes as long for any graph.
@@ -80,7 +80,7 @@ class Branches:
     def merge(
         self,
         source: str,
-        into: str = MAIN.name,
+        into: str = MAIN,
         *,
         strategy: Strategy = "fail",
         dry_run: bool = False,

@@ -30,10 +30,16 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
         StorageError: it could not be made.
     """
     check_ref_name(name, "branch")
-    if name == MAIN.name:
+    if name == MAIN:
         raise _exists(name)
     head = base.state.head
-    ref = BranchRef.new(name, new_ulid(), base_commit=head.id, created_at=datetime.now(UTC))
+    ref = BranchRef.new(
+        name,
+        new_ulid(),
+        base_commit=head.id,
+        created_at=datetime.now(UTC),
+        root=repository.main.physical,
+    )
     fork_manifest(base, ref)
     reach(failpoints.BRANCH_CREATE_POST_NATIVE)
     if not _claim(repository, ref):
@@ -50,9 +56,9 @@ def delete_branch(repository: Repository, name: str) -> None:
         InvalidInputError: it is main.
         StorageError: it could not be deleted.
     """
-    if name == MAIN.name:
+    if name == MAIN:
         raise InvalidInputError("main cannot be deleted: it is what the graph began with.", help="Delete another one.")
-    ref = resolve_branch(repository.adapter, name)
+    ref = repository.resolve(name)
     _remove(repository, ref)
     repository.forget_branch(ref)
     reach(failpoints.BRANCH_DELETE_POST_NATIVE)

@@ -122,7 +122,7 @@ def check_integrity(repository: Repository, branch: str = "main", *, limit: int 
         FormatError: the manifest itself cannot be read.
         StorageError: the store did not answer.
     """
-    cold = repository_at(repository.adapter)
+    cold = repository_at(repository.adapter, repository.main)
     try:
         log = cold.newest(branch)
         return (*_history_findings(log), *_TypeChecks(cold, log, limit).findings(), *_leftovers(cold))

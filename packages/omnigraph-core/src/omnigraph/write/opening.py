@@ -13,15 +13,21 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph.errors import FormatError, NotFoundError, StorageError
-from omnigraph.history.branches import MAIN
-from omnigraph.history.log import ENDPOINT_KEY, ManifestLog, move_damage_away, open_manifest
+from omnigraph.errors import NotFoundError, StorageError
+from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
+from omnigraph.history.log import (
+    ENDPOINT_KEY,
+    ManifestLog,
+    move_damage_away,
+    open_manifest,
+    refuse_older_format,
+)
 from omnigraph.history.repository import Repository
 from omnigraph.plugins import open_adapter, verify_place
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
-from omnigraph.write.init import CLAIM, finish_init
+from omnigraph.write.init_claim import finish_init, refuse_cut_off
 from omnigraph.write.recovery.sweep import sweep
 
 
@@ -38,7 +44,7 @@ def open_repository(
     """
     adapter = open_adapter(uri, mode=mode, options=options, verify=False)
     try:
-        repository = repository_at(adapter)
+        repository = repository_at(adapter, find_main(adapter))
         log = _open_newest(repository)
         if mode == "rw" and log.table.metadata.get(ENDPOINT_KEY) != adapter.endpoint:
             verify_place(adapter)
@@ -54,42 +60,39 @@ def open_repository(
     return repository
 
 
-def repository_at(adapter: StorageAdapter) -> Repository:
-    """What stands behind one open graph."""
+def repository_at(adapter: StorageAdapter, main: BranchRef) -> Repository:
+    """What stands behind one open graph, which is known by its first branch."""
     tables = LanceTables(adapter)
-    return Repository(adapter, tables, LogStore(adapter, tables.session))
+    return Repository(adapter, main, tables, LogStore(adapter, tables.session))
 
 
-def _refuse_cut_off(adapter: StorageAdapter) -> None:
-    """Raise when an init left its claim: there is no graph yet, whatever else lies there.
+def find_main(adapter: StorageAdapter) -> BranchRef:
+    """The branch that makes a graph exist; one request.
 
     Raises:
-        NotFoundError: it did.
+        NotFoundError: there is no graph.
+        FormatError: there is one of an older format, or the object of its main branch is damaged.
+        StorageError: the store did not answer.
     """
-    key = adapter.key(CLAIM)
-    if adapter.exists(key):
+    try:
+        return resolve_branch(adapter, MAIN)
+    except NotFoundError as error:
+        refuse_older_format(LogStore(adapter))
+        refuse_cut_off(adapter)
+        uri = str(adapter.root)
         raise NotFoundError(
-            f"There is no graph at {adapter.root}, but an init is under way there, or was cut off.",
-            help="Wait for it. If you know that it is dead, repeat it with --force (init(..., force=True)).",
-            details={"uri": str(adapter.root), "claim": adapter.uri(key)},
-        )
+            f"There is no graph at {uri}.",
+            help="Make one: omnigraph init --schema SCHEMA.pg URI, or omnigraph.init(uri, schema=...).",
+            details={"uri": uri},
+        ) from error
 
 
 def _open_newest(repository: Repository) -> ManifestLog:
-    adapter = repository.adapter
     try:
-        return open_manifest(repository.logs)
-    except NotFoundError:
-        _refuse_cut_off(adapter)
-        raise
+        return open_manifest(repository.manifests, repository.main)
     except StorageError as error:
-        try:
-            move_damage_away(adapter, MAIN, error)
-        except FormatError:
-            if not adapter.is_read_only:
-                _refuse_cut_off(adapter)
-            raise
+        move_damage_away(repository.manifests, repository.main, error)
     # The caches of the session may hold what is gone.
-    fresh = repository_at(adapter)
+    fresh = repository_at(repository.adapter, repository.main)
     repository.logs, repository.tables = fresh.logs, fresh.tables
-    return open_manifest(repository.logs)
+    return open_manifest(repository.manifests, repository.main)

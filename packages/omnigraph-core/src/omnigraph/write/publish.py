@@ -1,10 +1,14 @@
 """``publish``: the one place where a graph changes.
 
-    plan ── sidecar ──> announced ── commit each table ──> committed ── swap the manifest ──> visible ─ sync ─> durable
+    plan ── sidecar ──> announced ── commit each table ──> committed ── swap the manifest ──> visible
+         ── sync ──> durable ── read the object of the branch ──> acknowledged
 
 Up to the swap nothing of a write can be seen; the swap is one compare-and-swap on the manifest; and the call returns
 only when it would survive a loss of power. Each table is committed as an exact child of the version that the plan was
 built on, whatever others left on that table.
+
+A swap that was won is not yet a commit: it may have landed on a line that no branch has any more, or on a name that
+garbage collection freed. So the object of the branch is read after it, of main too; see ``_confirmed``.
 
 A lost swap is not yet a lost write. If our own commit is in the new log, somebody finished it for us. If nothing that
 the plan relied on has moved, the same table commits are published on the new log. Otherwise the plan is void, and its
@@ -33,10 +37,11 @@ from omnigraph.errors import (
     NotFoundError,
     OmnigraphError,
     OutcomeUnknownError,
+    StorageCondition,
     StorageError,
 )
 from omnigraph.failpoints import reach
-from omnigraph.history.branches import BranchRef, resolve_branch
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.merged_history import commits_to_bring
@@ -125,7 +130,7 @@ def publish_announced(
     if landed is None:
         check_read_set(repository, plan, log)
         landed = _swap(repository, plan, log, committed, deadline)
-    _confirm_branch(repository, plan)
+    landed = _confirmed(repository, plan, landed)
     repository.remember(landed.log)
     return landed
 
@@ -152,14 +157,18 @@ class _Publish:
                 self._announce()
             published = self._carry_out(log, synced)
             self.has_moved = False
-            _confirm_branch(self.repository, self.announced)
+            published = _confirmed(self.repository, self.announced, published)
             self.repository.remember(published.log)
             reach(failpoints.PUBLISH_ACKNOWLEDGED)
         except (BranchReplacedError, NotFoundError):
             # What was published was published on a line that no branch has any more.
             delete_sidecar(self.repository.adapter, self.plan.operation_id)
             raise
-        except (OmnigraphError, ReadSetMovedError):
+        except ReadSetMovedError:
+            # Whether the swap was lost, or won a name that counts for nothing: no version can name these tables.
+            delete_sidecar(self.repository.adapter, self.plan.operation_id)
+            raise
+        except OmnigraphError:
             raise
         except BaseException:
             # Interrupted. What the manifest names is whole, and what it does not name nobody shall finish.
@@ -192,11 +201,6 @@ class _Publish:
             reach(failpoints.PUBLISH_TABLES_DURABLE)
             return _swap(self.repository, self.announced, log, committed, self.deadline, ahead)
         except OutcomeUnknownError:
-            raise
-        except ReadSetMovedError:
-            # No version of the manifest can name these table commits any more, sidecar or not. The write that came
-            # first, or this one prepared again, steps over them.
-            delete_sidecar(self.repository.adapter, self.plan.operation_id)
             raise
         except OmnigraphError as error:
             if not self._withdraw():
@@ -310,6 +314,9 @@ def _swap_once(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, st
         except StorageError as error:
             _log.warning("The answer to publishing commit %s was lost (look %d): %s", staged.commit.id, look, error)
             is_in_doubt, last = True, error
+            if error.condition is StorageCondition.NOT_FOUND:
+                # The line itself may be gone, with its branch or with the whole graph; then there is no doubt.
+                _find_out(repository, plan, lambda: _check_branch(repository, plan))
         else:
             return Published(commit=staged.commit, log=published, moved=plan.moved_pins)
         pause(look)
@@ -317,7 +324,7 @@ def _swap_once(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, st
 
 
 def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Published | None]:
-    """The newest log of the plan's branch, and our own commit if it is there; made durable then.
+    """The newest log of the plan's branch, and our own commit if it is in its history; made durable then.
 
     Raises:
         BranchReplacedError, NotFoundError: the branch is not there any more.
@@ -331,21 +338,39 @@ def _look(repository: Repository, plan: AnnouncedPlan) -> tuple[ManifestLog, Pub
         landed = next((each for each in between if each.id == plan.intent.id), None)
         if landed is None:
             return log, None
-        own = open_manifest(repository.logs, log.branch, version=landed.manifest_version)
+        try:
+            own = open_manifest(repository.manifests, log.branch, version=landed.manifest_version)
+        except NotFoundError:
+            # Its version was reclaimed since, so it was durable; what it moved is moved on.
+            return log, Published(commit=landed, log=log, moved={})
         own.table.sync()
         return log, Published(commit=landed, log=own, moved=plan.moved_pins)
 
     return _find_out(repository, plan, look)
 
 
-def _confirm_branch(repository: Repository, plan: AnnouncedPlan) -> None:
-    """Look after a swap: who deletes a branch does not wait for writers, so it may be on a line of nobody's.
+def _confirmed(repository: Repository, plan: AnnouncedPlan, published: Published) -> Published:
+    """Read the object of the branch after a swap, and only then count the commit as made.
+
+    The swap alone is no proof. It lands on a line that no branch has any more when the branch was deleted meanwhile,
+    or the graph removed: neither waits for writers. And it creates a name, which garbage collection may have freed:
+    with versions 4 to 8 removed and 10 as the newest, a writer that slept since version 3 makes a version 4 that no
+    history contains. Garbage collection says in the object how far it goes before it frees a name.
 
     Raises:
-        BranchReplacedError, NotFoundError: it is.
+        BranchReplacedError, NotFoundError: the branch is not there any more.
+        ReadSetMovedError: the swap made a version that was reclaimed before; the commit is in no history.
         OutcomeUnknownError: nothing could be found out.
     """
-    _find_out(repository, plan, lambda: _check_branch(repository, plan))
+    ref = _find_out(repository, plan, lambda: _check_branch(repository, plan))
+    if published.log.version >= ref.reclaimed_below:
+        return published
+    log, landed = _look(repository, plan)
+    if landed is not None:
+        # It was made, and its version reclaimed since.
+        return landed
+    check_read_set(repository, plan, log)
+    raise ReadSetMovedError(log, (), is_void=True, is_logical=False)
 
 
 def _find_out(repository: Repository, plan: AnnouncedPlan, ask: Callable[[], T]) -> T:
@@ -361,12 +386,12 @@ def _find_out(repository: Repository, plan: AnnouncedPlan, ask: Callable[[], T])
 
 
 def _check_branch(repository: Repository, plan: AnnouncedPlan) -> BranchRef:
-    """The branch that a plan is for, and not one made anew under its name; for main that costs nothing.
+    """The branch that a plan is for, and not one made anew under its name; one request.
 
     Raises:
         BranchReplacedError, NotFoundError: it is not there any more.
     """
-    branch = resolve_branch(repository.adapter, plan.branch.name)
+    branch = repository.look_up(plan.branch.name)
     if branch.incarnation != plan.read_set.incarnation:
         raise BranchReplacedError(branch=branch.name, expected=plan.read_set.incarnation, actual=branch.incarnation)
     return branch

@@ -90,7 +90,7 @@ def _is_logical(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, b
     before: Mapping[str, TablePin | None] = plan.read_set.pins
     for commit in sorted(between, key=lambda each: each.manifest_version):
         try:
-            after = _pins(plan, open_manifest(repository.logs, log.branch, version=commit.manifest_version).state)
+            after = _pins(plan, open_manifest(repository.manifests, log.branch, version=commit.manifest_version).state)
         except (StorageError, NotFoundError):
             return True
         if commit.kind not in QUIET and after != before:

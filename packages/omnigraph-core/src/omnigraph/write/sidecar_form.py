@@ -206,9 +206,7 @@ def _writer(facts: _Facts) -> Writer:
 
 
 def _branch(facts: _Facts) -> BranchRef:
-    return BranchRef(
-        name=facts.text("name"), physical=facts.text_or_none("physical"), incarnation=facts.text("incarnation")
-    )
+    return BranchRef(name=facts.text("name"), physical=facts.text("physical"), incarnation=facts.text("incarnation"))
 
 
 def _intent(facts: _Facts) -> CommitIntent:

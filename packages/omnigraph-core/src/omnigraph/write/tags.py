@@ -125,6 +125,8 @@ class Tags:
         """
         with self._repository.lifetime:
             self._repository.check_writable()
+            # Else a handle on a graph that was removed would change the one that was made after it.
+            self._repository.refuse_replaced()
             delete_tag(self._repository.adapter, name)
 
 
@@ -134,7 +136,7 @@ def _refuse_branch(adapter: StorageAdapter, name: str) -> None:
     Raises:
         AlreadyExistsError: one is.
     """
-    if name == MAIN.name or adapter.exists(branch_key(adapter, name)):
+    if name == MAIN or adapter.exists(branch_key(adapter, name)):
         raise AlreadyExistsError(
             f'There is a branch "{name}", so no tag can be called that.',
             help="Choose another name.",

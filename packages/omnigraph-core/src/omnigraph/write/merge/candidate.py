@@ -18,7 +18,7 @@ from typing import Final, TypeAlias
 from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.row_changes import RowChanges
 from omnigraph.errors import MergeConflict, MergeConflictKind
-from omnigraph.history.branches import MAIN, BranchRef
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
 from omnigraph.write.changeset import ChangeSet, TypeChange
@@ -120,7 +120,7 @@ def _merged_rows(repository: Repository, heads: TypeHeads, resolve: Resolve) -> 
 
 
 def _can_adopt(heads: TypeHeads, branch: BranchRef) -> bool:
-    return heads.is_untouched and branch != MAIN
+    return heads.is_untouched and not branch.is_main
 
 
 def _adopted(heads: TypeHeads) -> AdoptedTable:

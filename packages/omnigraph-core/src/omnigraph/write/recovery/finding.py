@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.errors import NotFoundError, StorageCondition, StorageError
-from omnigraph.history.branches import resolve_branch
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.tables.interface import SnapshotHandle, TablePin
@@ -79,7 +78,7 @@ def _shown(log: ManifestLog, table: PlannedTable) -> TablePin | None:
 
 def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog | None:
     try:
-        branch = resolve_branch(repository.adapter, plan.branch.name)
+        branch = repository.resolve(plan.branch.name)
     except NotFoundError:
         return None
     if branch.incarnation != plan.branch.incarnation:
