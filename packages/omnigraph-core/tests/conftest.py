@@ -15,6 +15,7 @@ sys.path.append(str(Path(__file__).parent / "fuzz"))
 sys.path.append(str(Path(__file__).parent / "write"))
 sys.path.append(str(Path(__file__).parent / "engine"))
 sys.path.append(str(Path(__file__).parent / "history"))
+sys.path.append(str(Path(__file__).parent / "schema"))
 sys.path.append(str(Path(__file__).parent / "testing"))
 
 # Machines are shared: neither a slow example nor slow generation is a failure. Hangs are guarded by themselves.

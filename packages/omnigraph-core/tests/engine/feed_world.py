@@ -18,6 +18,10 @@ from omnigraph.graph import Graph
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.schemas import GraphSchema, write_schema
 from omnigraph.history.state import schema_row
+from omnigraph.lang.diagnostics import Report
+from omnigraph.lang.source import SourceText
+from omnigraph.schema import compile_schema
+from omnigraph.schema.identity import resolve_identities
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -67,7 +71,9 @@ def change_schema(graph: Graph) -> str:
     """A commit that adds a property, made by hand; its id."""
     repository = graph._repository
     log = repository.newest()
-    schema = GraphSchema.new(SCHEMA.replace("age: I32?", "age: I32?  mail: String?"), repository.graph_id)
+    text = SCHEMA.replace("age: I32?", "age: I32?  mail: String?")
+    accepted = repository.schema(log.state.schema_digest).ir
+    schema = GraphSchema.of(text, resolve_identities(compile_schema(text), accepted, Report(SourceText.of(text))))
     write_schema(repository.adapter, schema)
     commit = commit_after(log, CommitKind.SCHEMA)
     log.publish(log.stage(commit, [schema_row(schema.digest, log.version + 1)]))

@@ -237,9 +237,8 @@ FIRST = "node Person { name: String @key }\nnode Gone { name: String @key }\nnod
 
 def evolved(world: StoredWorld, source: str) -> None:
     """Give a world another schema: what is of the same identity keeps its table, the rest begins empty."""
-    catalog = compile_schema(source)
-    ir = resolve_identities(catalog, world.schema.ir, Report(SourceText.of(source, "<schema>")))
-    schema = GraphSchema.of(source, catalog, ir)
+    ir = resolve_identities(compile_schema(source), world.schema.ir, Report(SourceText.of(source, "<schema>")))
+    schema = GraphSchema.of(source, ir)
     tables = {world.schema.tables[key].identity: handle for key, handle in world.handles.items()}
     world.schema = schema
     world.handles = {

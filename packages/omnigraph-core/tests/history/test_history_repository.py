@@ -279,7 +279,7 @@ def test_a_snapshot_finds_a_type_by_identity_and_not_by_name():
     schema = snapshot.schema
     text = LIBRARY.replace("node Film", 'node Movie @rename_from("Film")').replace("-> Film", "-> Movie")
     ir = resolve_identities(compile_schema(text), schema.ir, Report(SourceText.of(text)))
-    movie = GraphSchema.of(text, compile_schema(text), ir).node("Movie")
+    movie = GraphSchema.of(text, ir).node("Movie")
     assert movie.identity == schema.node("Film").identity
     assert snapshot.entry(movie).key == "node:Film"
     later = GraphSchema.new(LIBRARY + "node Zoo { name: String @key }", schema.ir.domain)

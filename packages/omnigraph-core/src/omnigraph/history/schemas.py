@@ -3,32 +3,38 @@
 Stored content-addressed: ``__schema/<digest>.json`` holds everything, ``__schema/<digest>.pg`` the bare text for people
 and other tools. Both are written before the publish whose ``schema`` row names the digest, and never change; so one
 read of the ``.json`` opens a schema, and a snapshot of any age finds its own.
+
+The digest is the SHA-256 of the ``.json``, byte for byte. So damage is seen before anything is parsed, ``sha256sum``
+finds it too, the text is as safe as the identities, and members that a later release adds are covered. What is opened
+are the identities. The text was compiled when it was accepted and is never compiled again.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from omnigraph.errors import FormatError, InvalidInputError
+from omnigraph.errors import FormatError, InvalidInputError, ResourceLimitError
 from omnigraph.history.rows import table_location
-from omnigraph.lang.diagnostics import Report
-from omnigraph.lang.source import SourceText
 from omnigraph.schema import Catalog, EdgeType, NodeType, compile_schema
-from omnigraph.schema.identity import assign_identities, resolve_identities
-from omnigraph.schema.ir import EdgeIR, NodeIR, SchemaIR, ir_from_json, ir_hash
+from omnigraph.schema.identity import assign_identities
+from omnigraph.schema.ir import EdgeIR, NodeIR, SchemaIR
+from omnigraph.schema.ir_catalog import catalog_from_ir
+from omnigraph.schema.ir_reading import DOCUMENT, read_ir_at
 from omnigraph.schema.numbers import Incarnations, random_incarnation
-from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.schema.strict_json import Place, read_json
+from omnigraph.storage import MAX_OBJECT_BYTES, ObjectKey, StorageAdapter
 from omnigraph.tables.arrow_schema import edge_schema, node_schema
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-SCHEMA_FORMAT: Final = 1
+SCHEMA_FORMAT: Final = 2
 SCHEMA_PREFIX: Final = "__schema"
 
 
@@ -77,12 +83,13 @@ class GraphSchema:
     """A schema that a graph accepted.
 
     Attributes:
-        source: the text as the user wrote it.
-        digest: names the schema with its identities; hex digits of SHA-256.
+        document: the object that holds it, byte for byte; a later release may have written more than is read here.
+        source: the text as the user wrote it, for people; it is never compiled again.
+        digest: names the schema with its text and its identities: the SHA-256 of the document, as hex digits.
     """
 
+    document: bytes = field(repr=False)
     source: str
-    catalog: Catalog
     ir: SchemaIR
     digest: str
 
@@ -92,17 +99,53 @@ class GraphSchema:
 
         Raises:
             CompileError: the text is wrong.
+            ResourceLimitError: ``storage_object_bytes``, it is too large to be stored.
         """
-        catalog = compile_schema(source)
-        return cls.of(source, catalog, assign_identities(catalog, domain, incarnations=incarnations))
+        return cls.of(source, assign_identities(compile_schema(source), domain, incarnations=incarnations))
 
     @classmethod
-    def of(cls, source: str, catalog: Catalog, ir: SchemaIR) -> GraphSchema:
-        return cls(source=source, catalog=catalog, ir=ir, digest=ir_hash(ir).removeprefix("sha256:"))
+    def of(cls, source: str, ir: SchemaIR) -> GraphSchema:
+        """The schema of a text that was compiled and of the identities that it got.
+
+        Raises:
+            ResourceLimitError: ``storage_object_bytes``, it is too large to be stored.
+        """
+        facts = {"format": SCHEMA_FORMAT, "source": source, "ir": ir.to_dict()}
+        document = json.dumps(facts, ensure_ascii=False, indent=1, allow_nan=False).encode()
+        if len(document) > MAX_OBJECT_BYTES:
+            raise ResourceLimitError(
+                f"The schema takes {len(document)} bytes when it is stored, and at most {MAX_OBJECT_BYTES} can be.",
+                resource="storage_object_bytes",
+                limit=MAX_OBJECT_BYTES,
+                actual=len(document),
+                help="Nothing was written. Declare fewer types and properties, or shorten comments and descriptions.",
+            )
+        return cls(document=document, source=source, ir=ir, digest=_digest(document))
+
+    @classmethod
+    def stored(cls, document: bytes) -> GraphSchema:
+        """The schema that an object holds.
+
+        Raises:
+            InvalidInputError: it is no schema; the message has what was expected.
+        """
+        root = read_json("schema object", _decoded(document))
+        root.field("format").exactly(SCHEMA_FORMAT)
+        fields = root.fields("source", "ir")
+        source = fields["source"].optional_text()
+        if source is None:
+            fields["source"].fail("a text")
+        ir = read_ir_at(Place(DOCUMENT, fields["ir"].value))
+        return cls(document=document, source=source, ir=ir, digest=_digest(document))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # What is cached is made anew where it is needed.
-        return GraphSchema.of, (self.source, self.catalog, self.ir)
+        # What the document says, and what is cached, is made anew where it is needed.
+        return GraphSchema.stored, (self.document,)
+
+    @cached_property
+    def catalog(self) -> Catalog:
+        """What queries, loads and migrations read, made of the identities."""
+        return catalog_from_ir(self.ir)
 
     @cached_property
     def tables(self) -> Mapping[str, TypeTable]:
@@ -125,37 +168,41 @@ def schema_key(adapter: StorageAdapter, digest: str, suffix: str = ".json") -> O
 
 def write_schema(adapter: StorageAdapter, schema: GraphSchema) -> None:
     """Store a schema under its digest; repeating it changes nothing."""
-    document = {"format": SCHEMA_FORMAT, "source": schema.source, "ir": schema.ir.to_dict()}
-    text = json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False)
     adapter.write_if_absent(schema_key(adapter, schema.digest, ".pg"), schema.source.encode())
-    adapter.write_if_absent(schema_key(adapter, schema.digest), text.encode())
+    adapter.write_if_absent(schema_key(adapter, schema.digest), schema.document)
 
 
 def read_schema(adapter: StorageAdapter, digest: str) -> GraphSchema:
-    """The schema that a manifest names.
+    """The schema that a manifest names, as it was stored; its text is not compiled.
 
     Raises:
         FormatError: the object is missing or is not what its name says.
         StorageError: it could not be read.
     """
     key = schema_key(adapter, digest)
-    data = adapter.read_if_exists(key)
+    try:
+        data = adapter.read_if_exists(key)
+    except ResourceLimitError as error:
+        raise _damaged(adapter, key, f"it is larger than {error.limit} bytes") from error
     if data is None:
         raise _damaged(adapter, key, "it is missing")
+    if _digest(data) != digest:
+        raise _damaged(adapter, key, f"its content has another SHA-256 than its name says, {_digest(data)}")
     try:
-        document: dict[str, Any] = json.loads(data)
-        if document["format"] != SCHEMA_FORMAT:
-            raise _damaged(adapter, key, f"its format is {document['format']!r}, not {SCHEMA_FORMAT}")
-        ir = ir_from_json(json.dumps(document["ir"]))
-        schema = GraphSchema.of(document["source"], compile_schema(document["source"]), ir)
-    except (ValueError, KeyError, TypeError, AttributeError, InvalidInputError) as error:
-        raise _damaged(adapter, key, f"it cannot be read ({error})") from error
-    if schema.digest != digest:
-        raise _damaged(adapter, key, "its content is another schema")
-    # The digest is over identities, not over the text; the rules come from the text.
-    if resolve_identities(schema.catalog, ir, Report(SourceText.of(schema.source, "<schema>"))) != ir:
-        raise _damaged(adapter, key, "its text is another schema")
-    return schema
+        return GraphSchema.stored(data)
+    except InvalidInputError as error:
+        raise _damaged(adapter, key, f"it cannot be read ({error.message})") from error
+
+
+def _digest(document: bytes) -> str:
+    return hashlib.sha256(document).hexdigest()
+
+
+def _decoded(document: bytes) -> str:
+    try:
+        return document.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidInputError(f"The schema object is not UTF-8: {error.reason} at byte {error.start}.") from error
 
 
 def _damaged(adapter: StorageAdapter, key: ObjectKey, why: str) -> FormatError:

@@ -7,13 +7,12 @@ may stand.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping
+from typing import Final
 
 from omnigraph.schema.ir_types import (
     KINDS,
     ColumnsConstraint,
-    ConstraintIR,
     EdgeIR,
     FieldReference,
     InterfaceIR,
@@ -22,10 +21,18 @@ from omnigraph.schema.ir_types import (
     PropertyReference,
     SchemaIR,
     TypeIR,
+    TypeKind,
     TypeReference,
 )
 from omnigraph.schema.numbers import counter_of
 from omnigraph.schema.strict_json import Place
+
+_SYSTEM_COLUMNS: Final[Mapping[TypeKind, tuple[str, ...]]] = {
+    "interface": ("id",),
+    "node": ("id",),
+    "edge": ("id", "src", "dst"),
+}
+"""Columns that a table has beside those of its properties."""
 
 
 def check_identities(schema: SchemaIR, document: str) -> None:
@@ -67,38 +74,48 @@ def _types(schema: SchemaIR) -> Iterator[tuple[str, TypeIR]]:
             yield f"$.{kind}s[{number}]", each
 
 
-@dataclass(frozen=True, slots=True)
 class _References:
     """Looks at every reference of a schema."""
 
-    schema: SchemaIR
-    document: str
+    def __init__(self, schema: SchemaIR, document: str) -> None:
+        self.schema = schema
+        self.document = document
+        self.interfaces = {(each.type_id, each.name) for each in schema.interfaces}
+        self.nodes = {(each.type_id, each.name) for each in schema.nodes}
+        self.properties = {
+            kind: {
+                (each.type_id, each.name, prop.property_id, prop.name)
+                for each in schema.types_of(kind)
+                for prop in each.properties
+            }
+            for kind in KINDS
+        }
 
     def check(self) -> None:
         for path, each in _types(self.schema):
             if isinstance(each, NodeIR):
                 for number, reference in enumerate(each.implements):
-                    self._type(f"{path}.implements[{number}]", reference, self.schema.interfaces)
+                    self._type(f"{path}.implements[{number}]", reference, self.interfaces, "an interface")
             if isinstance(each, EdgeIR):
-                self._type(f"{path}.from_type", each.source, self.schema.nodes)
-                self._type(f"{path}.to_type", each.target, self.schema.nodes)
+                self._type(f"{path}.from_type", each.source, self.nodes, "a node type")
+                self._type(f"{path}.to_type", each.target, self.nodes, "a node type")
             for number, prop in enumerate(each.properties):
                 self._property(f"{path}.properties[{number}]", prop, each)
             if not isinstance(each, InterfaceIR):
-                for number, constraint in enumerate(each.constraints):
-                    self._constraint(f"{path}.constraints[{number}]", constraint, each)
+                self._constraints(path, each)
 
-    def _type(self, path: str, reference: TypeReference, choices: Iterable[InterfaceIR | NodeIR]) -> None:
-        if all((each.type_id, each.name) != (reference.type_id, reference.type_name) for each in choices):
-            kind = "an interface" if ".implements[" in path else "a node type"
+    def _type(self, path: str, reference: TypeReference, choices: Collection[tuple[int, str]], kind: str) -> None:
+        if (reference.type_id, reference.type_name) not in choices:
             self._fail(path, reference, f"the number and name of {kind} of this schema")
 
     def _property(self, path: str, prop: PropertyIR, owner: TypeIR) -> None:
+        if prop.name in _SYSTEM_COLUMNS[owner.kind]:
+            Place(self.document, prop.name, f"{path}.name").fail("another name, for the table has this column anyway")
         for number, reference in enumerate(prop.satisfies):
-            place = f"{path}.satisfies_interface_properties[{number}]"
-            if not any(_names(reference, each) for each in self.schema.interfaces):
+            if _numbered(reference) not in self.properties["interface"]:
+                place = f"{path}.satisfies_interface_properties[{number}]"
                 self._fail(place, reference, "the numbers and names of an interface property of this schema")
-        if prop.embed is None or _names(prop.embed.source, owner):
+        if prop.embed is None or self._is_of(prop.embed.source, owner):
             return
         source = prop.embed.source
         is_supplied_by_nodes = (
@@ -110,29 +127,40 @@ class _References:
         if not is_supplied_by_nodes:
             self._fail(f"{path}.embed_source", source, f"the numbers and names of a property of {owner.name}")
 
-    def _constraint(self, path: str, constraint: ConstraintIR, owner: NodeIR | EdgeIR) -> None:
-        if isinstance(constraint, ColumnsConstraint):
-            for number, field in enumerate(constraint.fields):
-                self._field(f"{path}.fields[{number}]", field, owner)
-        else:
-            self._field(f"{path}.field", constraint.field, owner)
+    def _constraints(self, path: str, owner: NodeIR | EdgeIR) -> None:
+        keys = 0
+        for number, constraint in enumerate(owner.constraints):
+            place = f"{path}.constraints[{number}]"
+            if isinstance(constraint, ColumnsConstraint):
+                for position, field in enumerate(constraint.fields):
+                    self._field(f"{place}.fields[{position}]", field, owner)
+            else:
+                self._field(f"{place}.field", constraint.field, owner)
+            keys += constraint.kind == "key"
+            if constraint.kind == "key" and (keys > 1 or isinstance(owner, EdgeIR)):
+                expected = "another kind, for a node has at most one key, and an edge none"
+                Place(self.document, constraint.kind, f"{place}.kind").fail(expected)
 
     def _field(self, path: str, field: FieldReference, owner: NodeIR | EdgeIR) -> None:
         if isinstance(field, PropertyReference):
-            if not _names(field, owner):
+            if not self._is_of(field, owner):
                 self._fail(path, field, f"the numbers and names of a property of {owner.name}")
+        elif not isinstance(owner, EdgeIR) or field.role == "id":
+            self._fail(path, field, "a property, or src or dst of an edge")
         elif (field.stable_table_id, field.table_type_name, field.table_incarnation_id) != (
             *(owner.type_id, owner.name),
             owner.table_incarnation_id,
         ):
             self._fail(path, field, f"the numbers and the name of {owner.name}")
 
+    def _is_of(self, reference: PropertyReference, owner: TypeIR) -> bool:
+        """Whether the reference names a property of this owner, by the right numbers and names."""
+        is_owner = (reference.owner_type_id, reference.owner_type_name) == (owner.type_id, owner.name)
+        return is_owner and _numbered(reference) in self.properties[owner.kind]
+
     def _fail(self, path: str, reference: TypeReference | FieldReference, expected: str) -> None:
         Place(self.document, reference.to_dict(), path).fail(expected)
 
 
-def _names(reference: PropertyReference, owner: TypeIR) -> bool:
-    """Whether the reference names a property of this owner, by the right numbers and names."""
-    return (reference.owner_type_id, reference.owner_type_name) == (owner.type_id, owner.name) and any(
-        (each.property_id, each.name) == (reference.property_id, reference.property_name) for each in owner.properties
-    )
+def _numbered(reference: PropertyReference) -> tuple[int, str, int | None, str]:
+    return reference.owner_type_id, reference.owner_type_name, reference.property_id, reference.property_name

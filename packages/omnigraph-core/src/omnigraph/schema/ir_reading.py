@@ -1,14 +1,14 @@
 """Reads the stored form of a schema with identities, and trusts nothing in it.
 
-JSON text comes in, a ``SchemaIR`` goes out. The form is read first: exactly the known fields, each of its type; then
-``ir_checking`` holds numbers and references against each other. A schema that passes can be hashed, compared and
-written again without a change.
+JSON comes in, a ``SchemaIR`` goes out. The form is read first: the known fields, each of its type, and no others; then
+``ir_checking`` holds numbers and references against each other. Rules of the language are not applied again: a schema
+that a graph accepted stays readable when the language becomes stricter.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TypeVar, cast
+from typing import Final, TypeVar, cast
 
 from omnigraph.lang.types import MAX_VECTOR_DIMENSION, SCALAR_NAMES, Scalar, ValueType
 from omnigraph.schema.ast import LiteralValue
@@ -37,6 +37,9 @@ from omnigraph.schema.ir_types import (
 from omnigraph.schema.numbers import MAX_COUNTER, MAX_NUMBER
 from omnigraph.schema.strict_json import Place, read_json
 
+DOCUMENT: Final = "schema IR"
+"""What messages call the form."""
+
 _T = TypeVar("_T")
 _COLUMNS_KINDS = ("key", "unique", "index")
 _OWNER_FIELDS = ("name", "type_id", "properties")
@@ -50,7 +53,11 @@ def read_schema_ir(text: str) -> SchemaIR:
     Raises:
         InvalidInputError: the text is no JSON, or not this form; the message has the path and what was expected there.
     """
-    root = read_json("schema IR", text)
+    return read_ir_at(read_json(DOCUMENT, text))
+
+
+def read_ir_at(root: Place) -> SchemaIR:
+    """The same from JSON that was read already. Raises as ``read_schema_ir``."""
     # The version comes before the fields: another version may well have others.
     root.field("ir_version").exactly(IR_VERSION)
     fields = root.fields("ir_version", "schema_identity_domain", "next_identity_id", "interfaces", "nodes", "edges")
@@ -218,9 +225,9 @@ def _bound(place: Place) -> int | float | None:
     match place.value:
         case None:
             number = None
-        case {"Integer": int(number), **others} if not others and not isinstance(number, bool):
+        case {"Integer": int(number), **others} if "Float" not in others and not isinstance(number, bool):
             pass
-        case {"Float": float(number), **others} if not others:
+        case {"Float": float(number), **others} if "Integer" not in others:
             pass
         case _:
             place.fail('{"Integer": whole number}, {"Float": number with a point} or null')

@@ -2,6 +2,8 @@
 
 Text comes in; a ``Place`` goes out: a value that knows its path. The readers of stored schema objects take it apart and
 never look at a raw value, so every complaint names a path such as ``$.nodes[0].type_id`` and what was expected there.
+Members that are not known are ignored: a later release may write more, and names what must be understood in the
+manifest.
 """
 
 from __future__ import annotations
@@ -53,17 +55,13 @@ class Place:
         return self._at(name)
 
     def fields(self, *names: str, optional: Collection[str] = ()) -> dict[str, Place]:
-        """The fields of an object, which has exactly these; optional ones may be missing."""
+        """These fields of an object, whatever else it has; optional ones may be missing."""
         if not isinstance(self.value, dict):
             self.fail("an object")
-        allowed = {*names, *optional}
-        for name in self.value:
-            if name not in allowed:
-                self._at(name).fail(f"no such field; the fields are {listed(allowed)}")
         for name in names:
             if name not in self.value:
                 self._at(name).fail("this field")
-        return {name: self._at(name) for name in self.value}
+        return {name: self._at(name) for name in (*names, *optional) if name in self.value}
 
     def items(self) -> list[Place]:
         """The items of a list."""

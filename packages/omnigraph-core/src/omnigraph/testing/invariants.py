@@ -12,7 +12,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.history.history_check import broken_history
-from omnigraph.schema import EdgeType, compile_schema
+from omnigraph.schema import EdgeType
 from omnigraph.write.init_claim import CLAIM
 from omnigraph.write.integrity import FindingKind, check_integrity
 
@@ -76,7 +76,7 @@ def _row_problems(graph: Graph, branch: str) -> list[str]:
         if twice:
             problems.append(f"{key} has ids twice: {twice[:5]}")
     exported: dict[str, Counter[str]] = {key: Counter() for key in ids}
-    edges = compile_schema(graph.schema.text).edges
+    edges = snapshot.schema.catalog.edges
     for line in graph.export(snapshot=snapshot):
         record = json.loads(line)
         key = f"node:{record['type']}" if "type" in record else f"edge:{record['edge']}"
