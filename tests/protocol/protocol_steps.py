@@ -175,6 +175,7 @@ BRANCH_LOSS = (
 FORKS = f"{CORE}/write/test_branch_forks.py"
 SWEEP = f"{CORE}/write/test_recovery_sweep.py"
 PATH = f"{CORE}/write/test_publish_path.py"
+FREED = f"{CORE}/write/test_publish_freed_names.py"
 RACES = f"{CORE}/write/test_publish_races.py"
 TROUBLE = f"{CORE}/write/test_publish_trouble.py"
 
@@ -262,11 +263,12 @@ STEPS: tuple[Step, ...] = (
     ),
     Step(
         name="branch_after_swap",
-        what="after the swap it is asked whether the branch is still there",
+        what="after the swap the object of the branch is read, and the commit counts only if it allows it",
         patch=_without("omnigraph.write.publish._check_branch", lambda _repository, plan: plan.branch),
         tests=(
             f"{RACES}::test_a_branch_that_goes_right_before_the_swap_is_told_although_the_swap_is_made",
             f"{RACES}::test_a_branch_made_anew_is_not_the_branch_of_the_plan",
+            f"{FREED}::test_a_writer_that_slept_through_a_collection_prepares_again_and_loses_nothing",
         ),
     ),
     Step(

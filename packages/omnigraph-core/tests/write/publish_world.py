@@ -262,6 +262,11 @@ def history(repository: Repository) -> list[Commit]:
     return commits
 
 
+def history_ids(repository: Repository) -> list[str]:
+    """The ids of all commits, newest first, looked at from outside; their versions may have been reclaimed."""
+    return [each.id for each in newest_manifest(repository).commits()]
+
+
 def snapshot_of(repository: Repository) -> Snapshot:
     return repository.snapshot(repository.newest())
 

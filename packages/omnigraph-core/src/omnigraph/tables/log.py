@@ -276,8 +276,14 @@ class LogTable:
 
     def sync(self) -> None:
         """Return only when this version survives a loss of power, and the one before it, which may be another's."""
-        versions = (self.version, self.version - 1) if self.version > 1 else (self.version,)
-        _sync(self.adapter, self.place, (manifest_name(each) for each in versions))
+        try:
+            versions = (self.version, self.version - 1) if self.version > 1 else (self.version,)
+            _sync(self.adapter, self.place, (manifest_name(each) for each in versions))
+        except StorageError as error:
+            if error.condition is not StorageCondition.NOT_FOUND:
+                raise
+            # The one before it was reclaimed, so it was durable.
+            _sync(self.adapter, self.place, (manifest_name(self.version),))
 
     def _chosen(self, positions: Sequence[int]) -> list[Any]:
         wanted = set(positions)
