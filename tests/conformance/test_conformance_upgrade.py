@@ -19,6 +19,7 @@ def release(patch: pytest.MonkeyPatch, number: int) -> None:
 def test_an_older_graph_is_refused_and_can_be_rebuilt_by_following_the_message(
     root, mode: str, monkeypatch: pytest.MonkeyPatch
 ):
+    release(monkeypatch, 1)
     root.init(SCHEMA, "old").load(EVERYTHING, mode="append")
 
     release(monkeypatch, 2)

@@ -44,7 +44,11 @@ FOLDED = 64 if COMMITS >= 1000 else 12
 NODE_BUDGET = 15
 EDGE_BUDGET = 20
 
-PUBLISH = {"sidecar": {"LIST": 1, "PUT": 1, "DELETE": 1}, "manifest": {"PUT": 2, "PUT?": 1}}
+PUBLISH = {
+    "sidecar": {"LIST": 1, "PUT": 1, "DELETE": 1},
+    "manifest": {"PUT": 2, "PUT?": 1},
+    "branches": {"GET": 1},
+}
 NEW_ROW = {"PUT": 2, "LIST": 1, "PUT?": 1}
 """Rows, transaction, a look for the newest version, the version."""
 
