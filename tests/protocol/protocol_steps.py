@@ -287,6 +287,12 @@ STEPS: tuple[Step, ...] = (
         tests=(f"{TROUBLE}::test_a_table_that_cannot_be_committed_leaves_nothing_visible",),
     ),
     Step(
+        name="put_back",
+        what="a write that is refused lets its tables show what is published",
+        patch=_without("omnigraph.write.leftovers.Leftovers._put_back"),
+        tests=(f"{CORE}/write/test_refused_writes.py::test_a_strict_write_that_lost_puts_its_tables_back_at_once",),
+    ),
+    Step(
         name="recovery_own_commit",
         what="recovery asks first whether the commit was published",
         patch=_never_published,

@@ -69,13 +69,16 @@ class Point:
 
     Attributes:
         which: ``first`` or ``last``, of a failpoint that is reached once for each type.
-        rival: where another handle publishes first, so that the swap is lost: ``elsewhere``, or to the ``same`` types.
+        rival: where another handle publishes first, so that the swap is lost: ``elsewhere``, to the ``same`` types, or
+            to ``one`` of them.
+        is_of_refusal: only a write comes by that is refused when it has lost.
     """
 
     failpoint: str
     stage: Stage
     which: str | None = None
     rival: str | None = None
+    is_of_refusal: bool = False
 
     @property
     def name(self) -> str:
@@ -103,6 +106,9 @@ POINTS: Final = (
     Point(failpoints.PUBLISH_BEFORE_COMMIT, Stage.COMPLETE),
     Point(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION, Stage.COMPLETE, rival="elsewhere"),
     Point(failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION, Stage.OVERTAKEN, rival="same"),
+    Point(failpoints.REFUSAL_PRE_PUT_BACK, Stage.OVERTAKEN, rival="same", is_of_refusal=True),
+    Point(failpoints.REFUSAL_PRE_PUT_BACK, Stage.OVERTAKEN, rival="one", is_of_refusal=True),
+    Point(failpoints.REFUSAL_POST_PUT_BACK, Stage.OVERTAKEN, rival="one", is_of_refusal=True),
     Point(failpoints.PUBLISH_AFTER_COMMIT, Stage.PUBLISHED),
     Point(failpoints.PUBLISH_ACKNOWLEDGED, Stage.PUBLISHED),
     Point(failpoints.RECOVERY_SIDECAR_DELETE, Stage.PUBLISHED),
@@ -215,8 +221,17 @@ def reached_by(write: Write) -> list[str]:
     ]
 
 
+_AFTER_A_LOST_SWAP: Final = (
+    failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION,
+    failpoints.REFUSAL_PRE_PUT_BACK,
+    failpoints.REFUSAL_POST_PUT_BACK,
+)
+
+
 def _reason(place: str, write: Write, point: Point, trigger: Trigger) -> str | None:
-    reached = {*reached_by(write), *([failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION] if write.has_effect else [])}
+    reached = {*reached_by(write), *(_AFTER_A_LOST_SWAP if write.has_effect else ())}
+    if point.is_of_refusal and write.has_effect and not write.is_strict:
+        return "the write is prepared again and not refused"
     if point.failpoint not in reached:
         return "the write does not come by"
     if point.which == "first" and write.table_count == 1:

@@ -95,7 +95,8 @@ def rival_records(point: Point, number: int) -> list:
     """What a rival publishes meanwhile; nothing without one."""
     if point.rival is None:
         return []
-    return note(number) if point.rival == "elsewhere" else news(f"-rival-{number}")
+    records = note(number) if point.rival == "elsewhere" else news(f"-rival-{number}")
+    return records[:1] if point.rival == "one" else records
 
 
 def die(place: GraphPlace, write: Write, number: int, point: Point) -> None:

@@ -25,12 +25,17 @@ from omnigraph.history.recoveries import RecoveryKind
 from omnigraph.testing.faults import Call, armed
 from omnigraph.write.gates import gates_of
 
-PUBLISH_POINTS = [each for each in POINTS if each.failpoint.startswith("publish.")]
+PUBLISH_POINTS = [each for each in POINTS if each.failpoint.startswith(("publish.", "refusal."))]
 
 
 def in_turn(writes: list[Write], *, first: int) -> list[tuple[Write, Point]]:
-    """Every point of a publish with one of these writes, which change more than one type."""
-    return [(writes[(first + number) % len(writes)], point) for number, point in enumerate(PUBLISH_POINTS)]
+    """Every point of a publish with one of these writes, which change more than one type and come by there."""
+    refused = [each for each in writes if each.is_strict]
+    return [
+        (among[(first + number) % len(among)], point)
+        for number, point in enumerate(PUBLISH_POINTS)
+        for among in [refused if point.is_of_refusal else writes]
+    ]
 
 
 CHANGING_WRITES = [each for each in WRITES.values() if each.table_count > 1]

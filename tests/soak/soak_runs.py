@@ -47,9 +47,10 @@ HANG_SECONDS = 240.0
 NOWHERE = {
     "recovery.orphan_discard_audit_append",
     "mutation.post_fork_pre_commit",
-    *(name for name in FAILPOINTS if name.startswith("branch_")),
+    *(name for name in FAILPOINTS if name.startswith(("branch_", "refusal."))),
 }
-"""Failpoints that nobody reaches here: all is written to main, and no branch is made or deleted."""
+"""Failpoints that are not reached here for sure: all is written to main, no branch is made or deleted, and a call that
+lost is mostly made again."""
 
 EVERYWHERE = tuple(name for name in FAILPOINTS if name not in NOWHERE and not name.startswith("fold."))
 IN_FOLDS = tuple(name for name in FAILPOINTS if name.startswith(("fold.", "publish.")))

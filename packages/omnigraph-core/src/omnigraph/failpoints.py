@@ -68,6 +68,10 @@ PUBLISH_SIDECAR_DELETED: Final = _point("publish.sidecar_deleted", "the end of a
 PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION: Final = _point(
     "publish.load_state_retryable_contention", "a swap was lost, the newest log is about to be read"
 )
+REFUSAL_PRE_PUT_BACK: Final = _point(
+    "refusal.pre_put_back", "a write is refused whose tables moved, and none of them is put back"
+)
+REFUSAL_POST_PUT_BACK: Final = _point("refusal.post_put_back", "after each table that a refused write put back")
 RECOVERY_SIDECAR_WRITE: Final = _point("recovery.sidecar_write", "right before the sidecar is written")
 RECOVERY_SIDECAR_DELETE: Final = _point("recovery.sidecar_delete", "right before a sidecar is removed")
 RECOVERY_SIDECAR_LIST: Final = _point("recovery.sidecar_list", "right before sidecars are listed")

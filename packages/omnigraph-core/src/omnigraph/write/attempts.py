@@ -11,6 +11,8 @@ fails as soon as another one has changed anything. Maintenance moves pins and no
 Writers of one process pass gates: a small write holds those of its types from its first preparation on, so that it is
 not made for nothing; a large one only while it publishes, and from then on if it has to prepare again. Writers of
 several processes that have met stand in line.
+
+A lost attempt leaves versions of its tables. The next attempt steps over them; a write that is refused puts them back.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.gates import SCHEMA_GATE, GateRoom, gates_of, type_gate
+from omnigraph.write.leftovers import Leftovers
 from omnigraph.write.line import stand_in_line
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.publish import Published, ReadSetMovedError, publish
@@ -90,6 +93,7 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
         room=gates_of(repository.adapter),
         log=log,
         is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
+        leftovers=Leftovers(repository),
     )
     with repository.heart.beating():
         return attempts.run()
@@ -102,6 +106,7 @@ class _Attempts:
     Attributes:
         log: what the next attempt is built on.
         is_void: files that earlier attempts wrote may be gone.
+        leftovers: what lost attempts left on their tables.
     """
 
     repository: Repository
@@ -110,9 +115,18 @@ class _Attempts:
     room: GateRoom
     log: ManifestLog
     is_void: bool
+    leftovers: Leftovers
 
     def run(self) -> Published:
-        published = self._published()
+        try:
+            published = self._published()
+        except Exception:
+            self.leftovers.put_back()
+            raise
+        except BaseException:
+            self.leftovers.withdraw()
+            raise
+        self.leftovers.put_back()
         try:
             self.request.after(published)
             if self.repository.on_published is not None:
@@ -187,7 +201,7 @@ class _Attempts:
             return None
         try:
             with hold():
-                published = publish(repository, plan, self.request.deadline)
+                published = publish(repository, plan, self.request.deadline, self.leftovers)
         except ReadSetMovedError as moved:
             refuse_other_head(moved.log, self.request.if_commit)
             if self.request.is_strict and moved.is_logical:

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
 
 from omnigraph import failpoints
@@ -44,16 +44,16 @@ from omnigraph.failpoints import reach
 from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
-from omnigraph.history.merged_history import commits_to_bring
 from omnigraph.history.repository import Repository
 from omnigraph.history.rows import ManifestRow
-from omnigraph.history.state import pin_row
 from omnigraph.history.whereabouts import whereabouts
-from omnigraph.tables.interface import SnapshotHandle, TablePin, TableState
+from omnigraph.tables.interface import SnapshotHandle, TablePin
 from omnigraph.tables.log import LogConflictError, LogRefusedError
 from omnigraph.write.deadlines import Deadline, pause
 from omnigraph.write.errands import Errand
+from omnigraph.write.leftovers import Leftovers
 from omnigraph.write.plan import AnnouncedPlan, PublishPlan, Writer
+from omnigraph.write.publish_rows import pin_rows, stage_version
 from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
 from omnigraph.write.sidecar import delete_sidecar, withdraw_sidecar, write_sidecar
 from omnigraph.write.under_way import under_way
@@ -84,8 +84,16 @@ class Published:
     moved: Mapping[str, TablePin]
 
 
-def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Published:
+def publish(
+    repository: Repository, plan: PublishPlan, deadline: Deadline, leftovers: Leftovers | None = None
+) -> Published:
     """Carry out a plan: afterwards its commit is visible and durable, or nothing of it ever will be.
+
+    Args:
+        repository: the graph.
+        plan: what is to be done.
+        deadline: for others that publish first.
+        leftovers: of the write, which may be prepared again; without them, tables of a void plan are put back here.
 
     Raises:
         ReadSetMovedError: the plan is void because the graph moved on.
@@ -105,7 +113,13 @@ def publish(repository: Repository, plan: PublishPlan, deadline: Deadline) -> Pu
         check_read_set(repository, announced, log)
     check_cancelled()
     with uncancellable(), under_way(plan.operation_id):
-        published = _Publish(repository, plan, announced, deadline).run(log)
+        left = Leftovers(repository) if leftovers is None else leftovers
+        try:
+            published = _Publish(repository, plan, announced, deadline, left).run(log)
+        except ReadSetMovedError:
+            if leftovers is None:
+                left.put_back()
+            raise
     reach(failpoints.PUBLISH_SIDECAR_DELETED)
     return published
 
@@ -140,14 +154,18 @@ class _Publish:
     """One publish, from its sidecar to its end.
 
     Attributes:
-        has_moved: a table may have a version of it that no commit names.
+        leftovers: of earlier attempts of the same write.
+        has_moved: a table may have a version of it, or of an earlier attempt, that no commit names.
+        committed: the versions that its tables got.
     """
 
     repository: Repository
     plan: PublishPlan
     announced: AnnouncedPlan
     deadline: Deadline
+    leftovers: Leftovers
     has_moved: bool = False
+    committed: list[SnapshotHandle] = field(default_factory=list)
 
     def run(self, log: ManifestLog) -> Published:
         staged = [each for effect in self.plan.effects for each in effect.staged]
@@ -165,8 +183,9 @@ class _Publish:
             delete_sidecar(self.repository.adapter, self.plan.operation_id)
             raise
         except ReadSetMovedError:
-            # Whether the swap was lost, or won a name that counts for nothing: no version can name these tables.
-            delete_sidecar(self.repository.adapter, self.plan.operation_id)
+            # The swap was lost, or it won a name that counts for nothing: no version of the manifest can name these table
+            # commits any more, sidecar or not. This write, prepared again, steps over them, or puts them back.
+            self.leftovers.keep(self.announced, [each.pin for each in self.committed])
             raise
         except OmnigraphError:
             raise
@@ -188,6 +207,7 @@ class _Publish:
                     self.repository, self.announced, "its plan may lie there, and a recovery may carry it out"
                 ) from error
             raise
+        self.has_moved = self.leftovers.replaced_by(self.announced)
 
     def _carry_out(self, log: ManifestLog, synced: Errand[None]) -> Published:
         """From a plan that is announced to its commit; a plan that failed is withdrawn. Raises as ``publish``."""
@@ -219,14 +239,14 @@ class _Publish:
         known = [each for each in expected if each is not None]
         if len(known) < len(expected):
             return None
-        return _pin_rows(self.announced, [(each.pin, each.state) for each in known], log)
+        return pin_rows(self.announced, [(each.pin, each.state) for each in known], log)
 
     def _staged_ahead(self, log: ManifestLog, rows: Sequence[ManifestRow] | None) -> _StagedRows | None:
         """The next version with rows that are expected; None where there is nothing to expect."""
-        return None if rows is None else (rows, _stage(self.repository, self.announced, log, rows))
+        return None if rows is None else (rows, stage_version(self.repository, self.announced, log, rows))
 
     def _commit_tables(self) -> list[SnapshotHandle]:
-        tables, committed = self.repository.tables, []
+        tables, committed = self.repository.tables, self.committed
         for effect in self.plan.effects:
             base = tables.open_at(effect.base)
             self.has_moved = True
@@ -250,11 +270,11 @@ def _swap(
 ) -> Published:
     states = [(handle.pin, repository.tables.table_state(handle)) for handle in committed]
     while True:
-        rows = _pin_rows(plan, states, log)
+        rows = pin_rows(plan, states, log)
         staged = None if ahead is None else _usable(ahead, rows)
         ahead = None
         try:
-            return _swap_once(repository, plan, log, staged or _stage(repository, plan, log, rows))
+            return _swap_once(repository, plan, log, staged or stage_version(repository, plan, log, rows))
         except LogConflictError:
             repository.rivals.meet(plan.read_set.incarnation)
             log, landed = _look(repository, plan)
@@ -262,29 +282,6 @@ def _swap(
             return landed
         check_read_set(repository, plan, log)
         deadline.wait(f"publish commit {plan.intent.id}", branch=log.branch.name)
-
-
-def _pin_rows(
-    plan: AnnouncedPlan, states: Sequence[tuple[TablePin, TableState]], log: ManifestLog
-) -> list[ManifestRow]:
-    seq = log.version + 1
-    rows = [
-        pin_row(each.key, each.identity, pin, state, seq)
-        for each, (pin, state) in zip(plan.tables, states, strict=True)
-    ]
-    for taken in plan.adopted:
-        state = TableState(row_count=taken.row_count, version_metadata=taken.version_metadata)
-        rows.append(pin_row(taken.key, taken.identity, taken.to, state, seq))
-    return rows
-
-
-def _stage(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, rows: Sequence[ManifestRow]) -> StagedVersion:
-    """The next version of a log, with the commit of a plan; of a merge, with the history that it takes in."""
-    merged: Sequence[Commit] = ()
-    if plan.merged is not None:
-        source = repository.at_version(plan.merged.branch, plan.merged.manifest_version)
-        merged = commits_to_bring(source, log, base_id=plan.merged.base_id)
-    return log.stage(_commit(plan, log), rows, merged=merged)
 
 
 def _usable(ahead: Errand[_StagedRows | None], rows: Sequence[ManifestRow]) -> StagedVersion | None:
@@ -395,21 +392,6 @@ def _check_branch(repository: Repository, plan: AnnouncedPlan) -> BranchRef:
     if branch.incarnation != plan.read_set.incarnation:
         raise BranchReplacedError(branch=branch.name, expected=plan.read_set.incarnation, actual=branch.incarnation)
     return branch
-
-
-def _commit(plan: AnnouncedPlan, log: ManifestLog) -> Commit:
-    return Commit(
-        id=plan.intent.id,
-        parent_id=log.state.head.id,
-        merged_parent_id=None if plan.merged is None else plan.merged.commit_id,
-        branch=log.branch.name,
-        line=log.branch.physical,
-        manifest_version=log.version + 1,
-        kind=plan.intent.kind,
-        actor=plan.intent.actor,
-        created_at=plan.intent.created_at,
-        properties=plan.intent.properties,
-    )
 
 
 def _unknown(repository: Repository, plan: AnnouncedPlan, why: str) -> OutcomeUnknownError:

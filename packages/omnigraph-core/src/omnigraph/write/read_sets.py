@@ -18,7 +18,7 @@ from omnigraph.history.merged_history import parting_commits
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import GraphState
 from omnigraph.tables.interface import TablePin
-from omnigraph.write.plan import LOAD_ID, AnnouncedPlan
+from omnigraph.write.plan import LOAD_ID, AnnouncedPlan, PlannedTable
 
 QUIET: Final = frozenset({CommitKind.MAINTENANCE, CommitKind.FENCE})
 """Commits that leave every row as it was."""
@@ -65,6 +65,18 @@ def check_read_set(repository: Repository, plan: AnnouncedPlan, log: ManifestLog
     if members or is_void:
         is_logical = bool(members) and _is_logical(repository, plan, log, between)
         raise ReadSetMovedError(log, members, is_void=is_void, is_logical=is_logical)
+
+
+def current_pin(log: ManifestLog, table: PlannedTable) -> TablePin | None:
+    """What a branch shows of a table now; None when it shows it no more, or from another line than was written to."""
+    pin = shown_pin(log, table)
+    return None if pin is None or pin.branch != table.base.branch else pin
+
+
+def shown_pin(log: ManifestLog, table: PlannedTable) -> TablePin | None:
+    """What a branch shows of a table now, on whatever line; None when it shows it no more."""
+    entry = log.state.entries.get(table.key)
+    return None if entry is None or entry.identity != table.identity else entry.pin
 
 
 def _is_other_base(repository: Repository, plan: AnnouncedPlan, log: ManifestLog, between: Sequence[Commit]) -> bool:

@@ -3,23 +3,40 @@
 from __future__ import annotations
 
 import os
+import threading
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-_operations: Final[set[str]] = set()
+_operations: Final[Counter[str]] = Counter()
+_lock: Final = threading.Lock()
 # A child does not have the threads that its parent's writes run in.
 os.register_at_fork(after_in_child=_operations.clear)
+
+
+def begin_under_way(operation_id: str) -> None:
+    """Count as under way until ``end_under_way`` is called as often as this."""
+    with _lock:
+        _operations[operation_id] += 1
+
+
+def end_under_way(operation_id: str) -> None:
+    """Take back one ``begin_under_way``."""
+    with _lock:
+        _operations[operation_id] -= 1
+        if _operations[operation_id] <= 0:
+            del _operations[operation_id]
 
 
 @contextmanager
 def under_way(operation_id: str) -> Iterator[None]:
     """Count as under way during the block."""
-    _operations.add(operation_id)
+    begin_under_way(operation_id)
     try:
         yield
     finally:
-        _operations.discard(operation_id)
+        end_under_way(operation_id)
 
 
 def is_under_way(operation_id: str) -> bool:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from omnigraph.errors import NotFoundError, StorageCondition, StorageError
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
-from omnigraph.tables.interface import SnapshotHandle, TablePin
+from omnigraph.tables.interface import SnapshotHandle
 from omnigraph.write.plan import AnnouncedPlan, PlannedTable
-from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
+from omnigraph.write.read_sets import ReadSetMovedError, check_read_set, current_pin, shown_pin
 from omnigraph.write.recovery.verdict import (
     Decision,
     OwnVersion,
@@ -65,17 +65,6 @@ def look_into(repository: Repository, plan: AnnouncedPlan, *, is_withdrawn: bool
     return FoundWrite(plan=plan, decision=decision, log=log, tables=tables, committed=committed)
 
 
-def current_pin(log: ManifestLog, table: PlannedTable) -> TablePin | None:
-    """What a branch shows of a table now; None when it shows it no more, or from another line than was written to."""
-    pin = _shown(log, table)
-    return None if pin is None or pin.branch != table.base.branch else pin
-
-
-def _shown(log: ManifestLog, table: PlannedTable) -> TablePin | None:
-    entry = log.state.entries.get(table.key)
-    return None if entry is None or entry.identity != table.identity else entry.pin
-
-
 def _newest(repository: Repository, plan: AnnouncedPlan) -> ManifestLog | None:
     try:
         branch = repository.resolve(plan.branch.name)
@@ -99,7 +88,7 @@ def _look_at(
 ) -> tuple[TableFacts, SnapshotHandle | None]:
     pin = current_pin(log, table)
     own, handle = OwnVersion.NONE, None
-    if table.fork is not None and not is_published and _shown(log, table) == table.pin:
+    if table.fork is not None and not is_published and shown_pin(log, table) == table.pin:
         # Nobody shows the fork yet, and it began as what the branch shows.
         pin = table.base
     if pin is not None:

@@ -21,7 +21,8 @@ from omnigraph.history.repository import Repository
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.plan import AnnouncedPlan
 from omnigraph.write.publish import ReadSetMovedError, publish_announced
-from omnigraph.write.recovery.finding import FoundWrite, current_pin, look_into
+from omnigraph.write.read_sets import current_pin
+from omnigraph.write.recovery.finding import FoundWrite, look_into
 from omnigraph.write.recovery.verdict import Decision
 from omnigraph.write.sidecar import FoundSidecar, remove_settled, sidecar_key
 
