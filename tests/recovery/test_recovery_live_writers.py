@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 
 import pytest
 from other_processes import OtherProcesses
@@ -166,6 +167,30 @@ def test_a_writer_that_was_stopped_and_recovered_from_ends_well(
         ]
     ended = others.resume(stopped)
     check_end(world, write, ended, is_made=expected.is_made, is_conflict=point.stage is Stage.OVERTAKEN)
+
+
+@pytest.mark.usefixtures("_hasty")
+@pytest.mark.parametrize("is_overtaken", [False, True])
+def test_a_write_that_was_rolled_back_and_published_by_its_writer_is_listed_as_both(
+    local_world: World, others: OtherProcesses, *, is_overtaken: bool
+):
+    world, write = local_world, WRITES["load_merge"]
+    number = world.begin(write)
+    stopped = others.stop_at(world.place, write, number, point_of("publish.table_committed-first"))
+    with world.place.open() as graph:
+        (row,) = graph.recoveries.list()[:1]
+        assert (row.kind, row.published_version) == (RecoveryKind.ROLLED_BACK, None)
+    if is_overtaken:
+        world.write(news(f"-overtaking-{number}"))
+    assert others.resume(stopped)["error"] is None
+    count_made(world, write)
+    world.check_rows(world.survivor)
+    (told,) = world.survivor.recoveries.list(commit=row.graph_commit_id)
+    made = world.survivor.commits.show(row.graph_commit_id)
+    assert (told.kind, told.published_version) == (RecoveryKind.ROLLED_BACK, made.manifest_version)
+    assert replace(told, published_version=None) == row
+    world.recoveries = len(world.survivor.recoveries.list())
+    world.is_in_use = False
 
 
 @pytest.mark.usefixtures("_hasty")

@@ -19,6 +19,7 @@ from omnigraph.failpoints import (
     PUBLISH_TABLE_COMMITTED,
     PUBLISH_TABLES_DURABLE,
 )
+from omnigraph.history.recoveries import Recovery, RecoveryKind, record_recovery
 from omnigraph.testing.faults import Call, armed
 from omnigraph_cli.main import cli
 
@@ -217,6 +218,29 @@ def test_a_pending_write_and_a_settled_one_take_a_line_each(killed: dict[str, Pa
     assert run("recovery", "list", "g.omni").stdout == settling.stdout
     again = run("recovery", "run", "g.omni")
     assert again.stdout == f"nothing: no write to {root} is left that was cut off\n"
+
+
+def test_a_write_that_its_writer_published_after_it_was_rolled_back_is_listed_as_both(folder: Path) -> None:
+    """The row of the audit is written by hand: no process of this test can be stopped and continued."""
+    with og.init("g.omni", schema=SCHEMA) as graph:
+        made = graph.load([{"type": "Book", "data": {"isbn": "b1"}}], "append").commit
+        rolled_back = Recovery(
+            graph_commit_id=made.id,
+            kind=RecoveryKind.ROLLED_BACK,
+            recovery_for_actor=None,
+            operation_id="01ARZ3NDEKTSV4RRFFQ69G5FAV",
+            writer_kind="load",
+            branch="main",
+            tables=(),
+            created_at=made.created_at,
+        )
+        record_recovery(graph._repository.logs, rolled_back)
+    (line,) = run("recovery", "list", "g.omni").stdout.splitlines()
+    assert words_of(line)[:2] == ["rolled", "back"]
+    assert line.endswith("; then published by its writer as manifest version 2")
+    (told,) = document("recovery", "list", "g.omni")["recoveries"]
+    assert (told["recovery_kind"], told["published_version"]) == ("RolledBack", made.manifest_version)
+    assert "then published by its writer as manifest version 2" in run("commit", "show", "g.omni", made.id).stdout
 
 
 def test_a_graph_without_cut_off_writes_says_so(folder: Path) -> None:

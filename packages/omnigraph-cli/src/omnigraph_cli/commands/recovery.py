@@ -54,8 +54,9 @@ def list_recoveries(session: Session, uri: str, commit: str | None, options: dic
 
     A pending one is "cut off" when its process is gone or gave it up, "unknown" when it may live, and "refused" when
     its plan cannot be acted on, with the reason. A settled one was "rolled forward": its commit is there; or "rolled
-    back": nothing of it is; or its branch is gone. The id behind it names the write. Bulk loads that take long come
-    last, "under way", "cut off" or "unknown", with their names. Nothing is written.
+    back": nothing of it is, unless the line says that its writer published it afterwards; or its branch is gone. The
+    id behind it names the write. Bulk loads that take long come last, "under way", "cut off" or "unknown", with their
+    names. Nothing is written.
 
     Exit code 0 also when there is none.
     """

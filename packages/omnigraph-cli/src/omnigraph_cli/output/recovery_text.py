@@ -40,7 +40,12 @@ def _(result: DiscardedResult) -> Iterator[Line]:
 
 def recovery_words(recovery: Recovery) -> str:
     """``rolled forward 2026-02-01 10:30:00Z, operation 01K...``: what became of the write of a commit."""
-    return f"{_KINDS[recovery.kind]} {moment_of(recovery.created_at)}, operation {recovery.operation_id}"
+    after = f", {_published_words(recovery)}" if recovery.published_version else ""
+    return f"{_KINDS[recovery.kind]} {moment_of(recovery.created_at)}{after}, operation {recovery.operation_id}"
+
+
+def _published_words(recovery: Recovery) -> str:
+    return f"then published by its writer as manifest version {recovery.published_version}"
 
 
 def _pending_lines(pending: Iterable[PendingWrite]) -> Iterator[Line]:
@@ -58,7 +63,8 @@ def _pending_lines(pending: Iterable[PendingWrite]) -> Iterator[Line]:
 def _recovery_line(recovery: Recovery) -> Line:
     head = Text.assemble((f"{_KINDS[recovery.kind]:<{_WIDTH}}", GOOD), (recovery.operation_id, "bold"))
     write = _write_words(recovery.writer_kind, recovery.branch, recovery.recovery_for_actor, recovery.graph_commit_id)
-    return Line(head, f"  {moment_of(recovery.created_at)}  {write}")
+    after = f"; {_published_words(recovery)}" if recovery.published_version else ""
+    return Line(head, f"  {moment_of(recovery.created_at)}  {write}{after}")
 
 
 def _load_line(load: LoadLease) -> Line:

@@ -92,6 +92,8 @@ class Recovery:
     Attributes:
         graph_commit_id: the commit that the write was to make. It exists if the write was rolled forward; a writer that
             was only stopped may still make it after it was rolled back, and lose nothing.
+        published_version: of a write that was not rolled forward, the version of the manifest with which its writer
+            published it all the same, looked up in the history when it is listed; else None.
         recovery_for_actor: who had begun the write.
         operation_id: names the write; a ULID.
         writer_kind: the verb, such as ``load``.
@@ -107,6 +109,7 @@ class Recovery:
     branch: str
     tables: tuple[TableOutcome, ...]
     created_at: datetime
+    published_version: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form; ``created_at`` in microseconds since 1970."""
@@ -120,6 +123,7 @@ class Recovery:
             "branch": self.branch,
             "tables": [each.to_dict() for each in self.tables],
             "created_at": to_micros(self.created_at),
+            "published_version": self.published_version,
         }
 
 

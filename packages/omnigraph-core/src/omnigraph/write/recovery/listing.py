@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.history.recoveries import Recovery, read_recoveries
+from omnigraph.errors import NotFoundError
+from omnigraph.history.branches import MAIN, list_branch_names
+from omnigraph.history.recoveries import Recovery, RecoveryKind, read_recoveries
 from omnigraph.history.repository import Repository
 from omnigraph.history.whereabouts import Fate, fate_of
 from omnigraph.write.bulk.leases import LoadLease, list_leases
@@ -49,12 +51,15 @@ class Recoveries:
     def list(self, *, commit: str | None = None) -> builtins.list[Recovery]:
         """What was done about writes that were cut off, the newest first; with ``commit``, about that one's only.
 
+        A write that was taken back and that its writer, which was only stopped, published afterwards says both.
+
         Raises:
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
-            found = read_recoveries(self._repository.logs)
-        return [each for each in reversed(found) if commit in (None, each.graph_commit_id)]
+            recoveries = read_recoveries(self._repository.logs)
+            found = [each for each in reversed(recoveries) if commit in (None, each.graph_commit_id)]
+            return _with_what_is_published(self._repository, found)
 
     def pending(self) -> builtins.list[PendingWrite]:
         """Writes that are announced and not over, the oldest first. Looks, and settles nothing.
@@ -104,3 +109,25 @@ class Recoveries:
             actor=plan.intent.actor,
             graph_commit_id=plan.intent.id,
         )
+
+
+def _with_what_is_published(repository: Repository, found: builtins.list[Recovery]) -> builtins.list[Recovery]:
+    """The same; those that were taken back and published by their writers all the same say so.
+
+    The audit tells what a recovery did; only the history tells which commits there are.
+    """
+    missing = {each.graph_commit_id: each.branch for each in found if each.kind is not RecoveryKind.ROLLED_FORWARD}
+    versions: dict[str, int] = {}
+    # A merge may have taken the commit to another branch, while its own was deleted.
+    branches = (*missing.values(), MAIN.name, *list_branch_names(repository.adapter)) if missing else ()
+    for branch in dict.fromkeys(branches):
+        try:
+            log = repository.newest(branch)
+        except NotFoundError:
+            continue
+        recent = {each.id: each for each in log.state.recent}
+        commits = recent if missing.keys() <= recent.keys() | versions.keys() else log.lineage()
+        versions |= {name: commits[name].manifest_version for name in missing if name in commits}
+        if missing.keys() <= versions.keys():
+            break
+    return [replace(each, published_version=versions.get(each.graph_commit_id)) for each in found]
