@@ -1,6 +1,6 @@
-"""Cancellation: how a call that runs in a thread learns that nobody waits for it any more.
+"""Cancellation and time limits: how a call learns that it is to stop.
 
-Whoever starts the call gives it a token; the call looks at it where it can stop and leave nothing behind:
+The caller gives a token, or a time limit, or both; the call looks at them where it can stop and leave nothing behind:
 
     with cancellable(token):        the caller, in the thread of the call
         graph.load(...)
@@ -9,17 +9,25 @@ Whoever starts the call gives it a token; the call looks at it where it can stop
             with uncancellable():   the call, from where on stopping would leave something behind
     token.cancel()                  the caller, from any thread
 
-The token is carried by a context variable, so nothing hands it on and calls without one pay a look at a variable.
+    with TimeLimit(5.0, "load"):    the same for a call that may take five seconds; it ends with a DeadlineError
+
+Both are carried by context variables, so nothing hands them on and calls without them pay a look at two variables.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Final
+from types import TracebackType
+from typing import Final, Self, TypeVar
+
+from omnigraph.errors import DeadlineError, InvalidInputError
+
+T = TypeVar("T")
 
 _LONGEST_LOOK_AWAY_SECONDS: Final = 0.05
 
@@ -44,12 +52,123 @@ class CancellationToken:
         """Tell the call; it ends at the next place where it looks. From any thread, any number of times."""
         self._given_up.set()
 
-    def wait(self, seconds: float | None) -> bool:
-        """Wait to be told, for no longer than this; whether it was."""
-        return self._given_up.wait(seconds)
+
+class TimeIsOverError(CallCancelledError):
+    """Ends a call whose time is over, by the same way as one that was given up.
+
+    Attributes:
+        limit: the limit that was reached; its block raises the DeadlineError.
+    """
+
+    def __init__(self, limit: TimeLimit) -> None:
+        super().__init__()
+        self.limit = limit
+
+
+class TimeLimit:
+    """How long a call may take, from when this was made; ``with`` it around the call, or around each part of it.
+
+    A limit inside of another one does not replace it: the call ends by the one that is reached first.
+
+    Attributes:
+        seconds: None is no limit.
+        step: what is under way, for the message; whoever looks may set it.
+    """
+
+    __slots__ = ("_before", "_clock", "_help", "_started", "_verb", "outer", "seconds", "step")
+
+    def __init__(
+        self,
+        seconds: float | None,
+        verb: str,
+        *,
+        step: str | None = None,
+        help: str | None = None,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """Start the time.
+
+        Args:
+            seconds: how long the call may take.
+            verb: what users call it.
+            step: what is under way at first.
+            help: the next move of the caller, where it is not the usual one.
+            clock: gives the time in seconds; for tests.
+
+        Raises:
+            InvalidInputError: the number is negative or not a number.
+        """
+        is_number = isinstance(seconds, int | float) and not isinstance(seconds, bool) and not math.isnan(seconds)
+        if seconds is not None and not (is_number and seconds >= 0):
+            raise InvalidInputError(
+                f"{seconds!r} is not a deadline.", help="Give a number of seconds that is not negative, or None."
+            )
+        self.seconds = seconds
+        self.step = step or verb
+        self.outer: TimeLimit | None = None
+        self._verb = verb
+        self._help = help or f"Give the {verb} more time: deadline=SECONDS, or --deadline SECONDS on the command line."
+        self._clock = clock
+        self._started = self._now()
+        self._before: list[TimeLimit | None] = []
+
+    def __enter__(self) -> Self:
+        before = _limit.get()
+        self._before.append(before)
+        if self.seconds is not None and before is not self:
+            self.outer = before
+            _limit.set(self)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        _limit.set(self._before.pop())
+        if isinstance(error, TimeIsOverError) and error.limit is self:
+            raise self.error() from None
+
+    @property
+    def seconds_left(self) -> float | None:
+        """The time until the deadline, not below zero; None without one."""
+        return None if self.seconds is None else max(0.0, self.seconds - (self._now() - self._started))
+
+    @property
+    def is_over(self) -> bool:
+        return self.seconds is not None and self._now() - self._started >= self.seconds
+
+    def error(self) -> DeadlineError:
+        """What the caller gets when the time is over."""
+        seconds = self.seconds or 0.0
+        step = "" if self.step == self._verb else f", in {self.step}"
+        return DeadlineError(
+            f"The {self._verb} took longer than its deadline of {seconds:g} s{step}.",
+            deadline=seconds,
+            operator=self.step,
+            help=self._help,
+        )
+
+    def each(self, values: Iterable[T]) -> Iterator[T]:
+        """The values, each made within the limit; the time in between counts too.
+
+        Raises:
+            DeadlineError: while iterating, when the time is over.
+        """
+        source = iter(values)
+        while True:
+            with self:
+                check_cancelled()
+                try:
+                    value = next(source)
+                except StopIteration:
+                    return
+            yield value
+
+    def _now(self) -> float:
+        return time.monotonic() if self._clock is None else self._clock()
 
 
 _token: Final[ContextVar[CancellationToken | None]] = ContextVar("omnigraph_cancellation", default=None)
+_limit: Final[ContextVar[TimeLimit | None]] = ContextVar("omnigraph_time_limit", default=None)
 
 
 @contextmanager
@@ -62,24 +181,55 @@ def cancellable(token: CancellationToken | None) -> Iterator[None]:
         _token.reset(before)
 
 
-def uncancellable() -> AbstractContextManager[None]:
-    """Let the block go on to its end, whoever gives it up."""
-    return cancellable(None)
+@contextmanager
+def uncancellable() -> Iterator[None]:
+    """Let the block go on to its end, whoever gives it up and however long it takes."""
+    before = _limit.set(None)
+    try:
+        with cancellable(None):
+            yield
+    finally:
+        _limit.reset(before)
 
 
 def check_cancelled() -> None:
-    """Raise if this call was given up.
+    """Raise if this call was given up, or its time is over.
 
     Raises:
         CallCancelledError: it was.
+        TimeIsOverError: it is.
     """
     token = _token.get()
     if token is not None and token.is_cancelled:
         raise CallCancelledError
+    limit = _limit.get()
+    if limit is not None:
+        _check_limits(limit)
+
+
+def _check_limits(innermost: TimeLimit) -> None:
+    limit: TimeLimit | None = innermost
+    while limit is not None:
+        if limit.is_over:
+            raise TimeIsOverError(limit)
+        limit = limit.outer
+
+
+def checker() -> Callable[[], None]:
+    """``check_cancelled`` of this call, for code of it that a thread of a library runs, where no context arrives."""
+    token, limit = _token.get(), _limit.get()
+
+    def check() -> None:
+        if token is not None and token.is_cancelled:
+            raise CallCancelledError
+        if limit is not None:
+            _check_limits(limit)
+
+    return check
 
 
 def cancellable_wait(seconds: float | None, wait: Callable[[float | None], bool] | None = None) -> bool:
-    """Wait for as long as the call is not given up.
+    """Wait for as long as the call is not given up and has time.
 
     Args:
         seconds: at most; None for as long as it takes.
@@ -90,25 +240,27 @@ def cancellable_wait(seconds: float | None, wait: Callable[[float | None], bool]
         Whether what was waited for came.
 
     Raises:
-        CallCancelledError: the call was given up.
+        CallCancelledError: the call was given up, or its time is over.
     """
-    token = _token.get()
-    if token is None:
+    token, limit = _token.get(), _limit.get()
+    if token is None and limit is None:
         if wait is not None:
             return wait(seconds)
         time.sleep(seconds or 0)
         return False
     check_cancelled()
-    if wait is None:
-        token.wait(seconds)
-        check_cancelled()
-        return False
     end = None if seconds is None else time.monotonic() + seconds
+    ask = wait or _sleep
     while True:
         # What is waited for cannot be waited for together with the token, so both are looked at in turn.
         left = _LONGEST_LOOK_AWAY_SECONDS if end is None else max(0.0, end - time.monotonic())
-        if wait(min(left, _LONGEST_LOOK_AWAY_SECONDS)):
+        if ask(min(left, _LONGEST_LOOK_AWAY_SECONDS)):
             return True
         check_cancelled()
         if end is not None and time.monotonic() >= end:
             return False
+
+
+def _sleep(seconds: float | None) -> bool:
+    time.sleep(seconds or 0)
+    return False

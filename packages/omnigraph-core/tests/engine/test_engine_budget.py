@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 import pickle
+import sys
 import time
+import uuid
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
+import omnigraph as og
+from omnigraph.cancellation import TimeLimit
 from omnigraph.config import Settings
 from omnigraph.engine.budget import QueryBudget, Spending
 from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
@@ -75,3 +80,42 @@ def test_a_passed_deadline_crosses_a_process_boundary() -> None:
     error = pickle.loads(pickle.dumps(DeadlineError("late", deadline=1.5, operator="Sort", help="wait")))
     assert (error.deadline, error.operator, error.help) == (1.5, "Sort", "wait")
     assert isinstance(error, TimeoutError)
+
+
+def test_the_time_of_compiling_counts_and_says_so() -> None:
+    with og.init(f"memory://budget-{uuid.uuid4().hex}", schema="node P { age: I64 }") as g:
+        conditions = " ".join(f"$p.age > {each}" for each in range(20_000))
+        text = f"query q() {{ match {{ $p: P {conditions} }} return {{ $p.age }} }}"
+        for ask in (g.query, g.explain):
+            with pytest.raises(DeadlineError) as told:
+                ask(text, budget=QueryBudget(deadline=0.001))
+            assert (told.value.deadline, told.value.operator) == (0.001, "compiling")
+            assert "QueryBudget(deadline=...)" in str(told.value.help)
+        assert g.query("query q() { match { $p: P } return { $p.age } }").rows() == []
+
+
+def test_the_adjacency_of_an_edge_type_is_not_built_to_its_end_when_the_time_is_over() -> None:
+    with og.init(f"memory://budget-{uuid.uuid4().hex}", schema="node P { k: String @key }\nedge K: P -> P") as g:
+        nodes = [{"type": "P", "data": {"k": str(each)}} for each in range(10)]
+        g.load([*nodes, {"edge": "K", "from": "1", "to": "2"}], "append")
+        text = "query q() { match { $p: P $p k{1,3} $x } return { $x.k } }"
+        looks = _looks(lambda: g.query(text))
+        assert any("adjacency_building" in each for each in looks)
+
+
+def _looks(ask: Callable[[], object]) -> list[str]:
+    """The modules that looked at the time during a call."""
+    found: list[str] = []
+
+    def clock() -> float:
+        frame = sys._getframe()
+        while frame.f_back is not None and "cancellation" not in frame.f_code.co_filename:
+            frame = frame.f_back
+        while frame.f_back is not None and "cancellation" in frame.f_code.co_filename:
+            frame = frame.f_back
+        found.append(frame.f_code.co_filename)
+        return 0.0
+
+    with TimeLimit(1.0, "test", clock=clock):
+        ask()
+    return found

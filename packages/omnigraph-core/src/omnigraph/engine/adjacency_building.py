@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.adjacency_keys import Keys, flip_keys, pair_keys
 from omnigraph.engine.adjacency_pairs import Pairs
 from omnigraph.engine.entities import ABSENT, Positions, contiguous
@@ -119,6 +120,7 @@ def build_pairs(parts: EdgeParts, direction: Direction) -> KeptPairs:
     """Look up both ends of every edge."""
     keys, is_whole = _find_pairs(parts, parts.rows.column("src"), parts.rows.column("dst"))
     dangling = np.flatnonzero(~is_whole)
+    check_cancelled()
     return _keep(Pairs.of(_directed(keys, direction), _left_count(parts, direction)), parts, direction, dangling)
 
 
@@ -221,7 +223,12 @@ def _ends_at(rows: StoredRows, numbers: Positions) -> tuple[pa.Array, pa.Array]:
 
 def _find_pairs(parts: EdgeParts, sources: pa.Array, targets: pa.Array) -> tuple[Keys, Mask]:
     """The pairs from start to end of those edges that have both, and which these are."""
-    starts, ends = parts.starts.find(sources), parts.ends.find(targets)
+    # Each of these goes over all edges in one call of a library, so the only places to stop are between them.
+    check_cancelled()
+    starts = parts.starts.find(sources)
+    check_cancelled()
+    ends = parts.ends.find(targets)
+    check_cancelled()
     is_whole = (starts != ABSENT) & (ends != ABSENT)
     if not is_whole.all():
         starts, ends = starts[is_whole], ends[is_whole]

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.adjacency_keys import Keys, Pointers, left_of, pair_keys, pointers_of, right_of
 from omnigraph.engine.entities import ABSENT, Positions, is_identity
 
@@ -40,6 +41,7 @@ class Pairs:
     def of(cls, keys: Keys, left_count: int) -> Pairs:
         """The pairs of keys in any order, whose left positions are below ``left_count``."""
         keys = np.sort(keys)
+        check_cancelled()
         is_first = _is_first(keys)
         distinct, repeats = (keys, keys[:0]) if bool(is_first.all()) else (keys[is_first], keys[~is_first])
         pointers = pointers_of(np.bincount(left_of(distinct), minlength=left_count))

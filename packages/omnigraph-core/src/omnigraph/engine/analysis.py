@@ -26,6 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import snowballstemmer
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.entities import contiguous
 
 Numbers = npt.NDArray[np.int32]
@@ -90,6 +91,7 @@ def analyse(texts: pa.Array | pa.ChunkedArray, numbers: dict[str, int], *, is_st
     rows: list[Numbers] = []
     words: list[Numbers] = []
     for first, chunk in _chunks(contiguous(texts)):
+        check_cancelled()
         tokens = _analyse_chunk(chunk, numbers, is_stemmed=is_stemmed)
         rows.append(tokens.rows + np.int32(first))
         words.append(tokens.words)

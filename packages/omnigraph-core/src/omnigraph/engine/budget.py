@@ -7,13 +7,12 @@ that would need too much is refused with the name of the limit and of the step, 
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.cancellation import check_cancelled
+from omnigraph.cancellation import TimeLimit, check_cancelled
 from omnigraph.config import Settings
-from omnigraph.errors import DeadlineError, InvalidInputError, ResourceLimitError
+from omnigraph.errors import InvalidInputError, ResourceLimitError
 
 _ADVICE: Final = "Narrow the query, or give more: {call}{variable} in the environment."
 _CALL: Final = "g.query(..., budget=QueryBudget({name}=...)), or by "
@@ -68,17 +67,21 @@ class Spending:
 
     Attributes:
         is_given: whether the caller can give a budget; only the environment can otherwise.
+        limit: the time of the query, from when this was made; whoever runs the query does so within it.
     """
 
     budget: QueryBudget
     is_given: bool = True
-    _started: float = field(default_factory=time.monotonic)
+    limit: TimeLimit = field(init=False)
+
+    def __post_init__(self) -> None:
+        help = advice("deadline", is_given=self.is_given)
+        self.limit = TimeLimit(self.budget.deadline, "query", step="compiling", help=help)
 
     @property
     def seconds_left(self) -> float | None:
         """The time until the deadline, not below zero; None without one."""
-        deadline = self.budget.deadline
-        return None if deadline is None else max(0.0, deadline - (time.monotonic() - self._started))
+        return self.limit.seconds_left
 
     def check_time(self, operator: str) -> None:
         """Raise when the time is over, or the query was given up; call it between batches, hops and operators.
@@ -86,15 +89,10 @@ class Spending:
         Raises:
             DeadlineError: the time is over.
         """
+        self.limit.step = operator
+        if self.limit.is_over:
+            raise self.limit.error()
         check_cancelled()
-        deadline = self.budget.deadline
-        if deadline is not None and time.monotonic() - self._started > deadline:
-            raise DeadlineError(
-                f"The query took longer than its deadline of {deadline:g} s, in {operator}.",
-                deadline=deadline,
-                operator=operator,
-                help=advice("deadline", is_given=self.is_given),
-            )
 
     def check_rows(self, operator: str, rows: int) -> None:
         """Raise when so many rows are too many; call it before they are made.

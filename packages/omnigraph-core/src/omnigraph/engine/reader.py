@@ -100,12 +100,14 @@ class Reader:
         """Run a read; ``is_named`` says that the snapshot was asked for by name."""
         began = time.perf_counter()
         rows: pa.Table | None = None
+        spending = self.spending(budget)
         with span("omnigraph.query", query=name) as note:
             try:
-                snapshot = find_snapshot()
-                prepared = self.prepare(source, name, params, snapshot)
-                execution = self.execution(prepared, snapshot, budget)
-                rows = run_plan(prepared.plan, execution)
+                with spending.limit:
+                    snapshot = find_snapshot()
+                    prepared = self.prepare(source, name, params, snapshot)
+                    execution = self.execution(prepared, snapshot, spending)
+                    rows = run_plan(prepared.plan, execution)
             finally:
                 self._count(rows, time.perf_counter() - began)
             note(branch=snapshot.branch.name, commit=snapshot.commit.id, rows=rows.num_rows)
@@ -163,15 +165,22 @@ class Reader:
             raise InvalidInputError(f"{name!r} is no name of a query.", help="Give a text, or leave it out.")
         return self.compiler(schema).plan(_text(source), name)
 
-    def execution(
-        self, prepared: Prepared, snapshot: Snapshot, budget: QueryBudget | None, *, is_traced: bool = False
-    ) -> Execution:
-        """What the operators of one run share."""
+    def spending(self, budget: QueryBudget | None) -> Spending:
+        """What a query may use, from now on.
+
+        Raises:
+            InvalidInputError: the budget is not one.
+        """
         if budget is not None and not isinstance(budget, QueryBudget):
             raise InvalidInputError(
                 f"{budget!r} is no budget.", help="Give a QueryBudget, such as QueryBudget(deadline=5, max_rows=1000)."
             )
-        spending = Spending(QueryBudget.of(self.settings) if budget is None else budget)
+        return Spending(QueryBudget.of(self.settings) if budget is None else budget)
+
+    def execution(
+        self, prepared: Prepared, snapshot: Snapshot, spending: Spending, *, is_traced: bool = False
+    ) -> Execution:
+        """What the operators of one run share."""
         return Execution(
             source=Source(snapshot, self._tables, self.memory, self.settings),
             parameters=prepared.parameters,

@@ -106,13 +106,15 @@ class ReadVerbs:
         and wherever ``params`` are given: an empty mapping gives none of them. Raises as ``query``.
         """
         with self._lifetime:
-            seen = self._repository.snapshot_of(branch or "main", snapshot)
-            prepared = self._reader.prepare(source, name, params, seen, is_run=analyze)
-            execution = self._reader.execution(prepared, seen, budget, is_traced=analyze)
-            row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
-            return make_explanation(
-                prepared.plan, execution, seen.schema.catalog, row_count=row_count, is_named=snapshot is not None
-            )
+            spending = self._reader.spending(budget)
+            with spending.limit:
+                seen = self._repository.snapshot_of(branch or "main", snapshot)
+                prepared = self._reader.prepare(source, name, params, seen, is_run=analyze)
+                execution = self._reader.execution(prepared, seen, spending, is_traced=analyze)
+                row_count = run_plan(prepared.plan, execution).num_rows if analyze else None
+                return make_explanation(
+                    prepared.plan, execution, seen.schema.catalog, row_count=row_count, is_named=snapshot is not None
+                )
 
     def table(
         self,

@@ -10,6 +10,8 @@ import re
 from itertools import accumulate
 from typing import Final, NamedTuple
 
+from omnigraph.cancellation import check_cancelled
+from omnigraph.errors import ResourceLimitError
 from omnigraph.lang.codes import Code
 from omnigraph.lang.diagnostics import Report
 from omnigraph.lang.source import Span
@@ -36,6 +38,9 @@ KIND_NAMES: Final = {
 """What people call the kinds; marks are called by themselves."""
 
 MAX_INTEGER: Final = 9_223_372_036_854_775_807
+
+MAX_CHARACTERS: Final = 16 * 1024**2
+"""How long a text in either language may be. Data belongs into parameters and loads."""
 
 LOOKAHEAD: Final = 5
 """How far behind the next token a parser may look, in every case."""
@@ -138,6 +143,8 @@ def _is_closed(text: str) -> bool:
     return text[-1] == '"' and len(text) > 1 and ("\\" not in text or _CLOSED_STRING.fullmatch(text) is not None)
 
 
+_PIECES_AT_A_TIME: Final = 100_000
+_TOKENS_AT_A_TIME: Final = 1_000
 _MARKS: Final = frozenset(("->", "..", "<=", ">=", "!=", *"{}()[]:,.<>=?@-"))
 _LONGEST_REMEMBERED: Final = 40
 _MOST_REMEMBERED: Final = 4096
@@ -145,11 +152,16 @@ _KINDS: Final = _Kinds()
 
 
 def scan(report: Report) -> Scan:
-    """The tokens of the reported source. A text without mistakes is cut by one expression; others one by one."""
+    """The tokens of the reported source. A text without mistakes is cut by one expression; others one by one.
+
+    Raises:
+        ResourceLimitError: the text is longer than ``MAX_CHARACTERS``.
+    """
     text = report.source.text
+    _check_length(report)
     if not text.isascii():
         _check_encodable(text, report)
-    parts = _PIECES.split(text)
+    parts = _pieces(text)
     # Between two pieces stands nothing. What is left is trivia and a token by turns.
     del parts[::3]
     texts = parts[1::2]
@@ -159,6 +171,20 @@ def scan(report: Report) -> Scan:
         return _columns(tokenize(report))
     bounds = list(accumulate(map(len, parts)))
     return _padded(Scan(kinds, texts, bounds[0::2], bounds[1::2]))
+
+
+def _pieces(text: str) -> list[str]:
+    """The text split by its pieces; a long one some pieces at a time, so that a call can end in between."""
+    parts: list[str] = []
+    while True:
+        check_cancelled()
+        found = _PIECES.split(text, _PIECES_AT_A_TIME)
+        # The end of the text is a piece too, and an empty one.
+        if not found[-2]:
+            return parts + found if parts else found
+        # What is left comes last. It starts where a piece does, so it is split as it would have been.
+        text = found.pop()
+        parts += found
 
 
 def _columns(tokens: list[Token]) -> Scan:
@@ -184,6 +210,8 @@ def tokenize(report: Report) -> list[Token]:
     match_at = _TOKEN.match
     place = 0
     while True:
+        if not len(tokens) % _TOKENS_AT_A_TIME:
+            check_cancelled()
         match = match_at(text, place)
         # The last alternative takes any character, so there always is a match.
         assert match is not None  # noqa: S101
@@ -201,6 +229,18 @@ def tokenize(report: Report) -> list[Token]:
         append(new((piece if kind == "mark" else kind, piece, start, place)))
         if kind == "end":
             return tokens
+
+
+def _check_length(report: Report) -> None:
+    length = len(report.source.text)
+    if length > MAX_CHARACTERS:
+        raise ResourceLimitError(
+            f"{report.source.name} has {length:,} characters, and a text may have {MAX_CHARACTERS:,}.",
+            resource="source_characters",
+            limit=MAX_CHARACTERS,
+            actual=length,
+            help="Pass values as parameters, split the text, or load the data with load.",
+        )
 
 
 def _check_encodable(text: str, report: Report) -> None:

@@ -6,6 +6,9 @@ running needs to know of the schema is copied into the plan here, so that nothin
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+from omnigraph.cancellation import check_cancelled
 from omnigraph.plan.changes import (
     Cascade,
     DeleteEdges,
@@ -40,7 +43,7 @@ def lower_query(query: CheckedQuery, catalog: Catalog) -> Plan:
             return MutationPlan(
                 name=query.name,
                 parameters=query.parameters,
-                operations=tuple(_lower_statement(each, catalog) for each in query.statements),
+                operations=tuple(_watched(query.statements, catalog)),
             )
 
 
@@ -53,6 +56,12 @@ def _lower_read(read: CheckedRead, catalog: Catalog) -> ReadPlan:
         root=lower_result(read, rows, ranked),
         columns=tuple(Column(each.name, each.type) for each in read.projections),
     )
+
+
+def _watched(statements: tuple[Statement, ...], catalog: Catalog) -> Iterator[Operation]:
+    for each in statements:
+        check_cancelled()
+        yield _lower_statement(each, catalog)
 
 
 def _lower_statement(statement: Statement, catalog: Catalog) -> Operation:

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import reduce
 from itertools import chain
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.types import Scalar
 from omnigraph.plan.ir import (
     AntiJoin,
@@ -84,6 +85,7 @@ class _Block:
         self.filters = [each for each in clauses if isinstance(each, Comparison | TextMatch)]
         self.matches: dict[str, list[PropertyMatch]] = {}
         for each in clauses:
+            check_cancelled()
             if isinstance(each, Binding):
                 self.matches.setdefault(each.variable, []).extend(each.matches)
 
@@ -144,8 +146,12 @@ class _Block:
 
     def _rank(self, ranked: Ranked) -> Rank:
         """The ranked variable with all conditions on it, which then stand nowhere else."""
-        own = [each for each in self.filters if variables_of(each) == {ranked.variable}]
-        self.filters = [each for each in self.filters if each not in own]
+        own: list[Comparison | TextMatch] = []
+        others: list[Comparison | TextMatch] = []
+        for each in self.filters:
+            check_cancelled()
+            (own if variables_of(each) == {ranked.variable} else others).append(each)
+        self.filters = others
         return Rank(filtered(self._scan(ranked.variable), own), ranked.ranking, ranked.count, ranked.ties)
 
     # ── traversals ──
@@ -156,6 +162,7 @@ class _Block:
         while waiting:
             too_early = []
             for each in waiting:
+                check_cancelled()
                 if each.left in bound:
                     rows = self._step(rows, each, each.left, each.right, is_bound=each.right in bound)
                 elif each.right in bound:

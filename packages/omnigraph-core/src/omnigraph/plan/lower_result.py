@@ -7,8 +7,9 @@ aggregate query they are about groups, and name columns.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.plan.ir import (
     Aggregate,
     Fuse,
@@ -44,7 +45,7 @@ def ranked_by(read: CheckedRead) -> Ranked | None:
     """The ranking that chooses rows, if the query has one."""
     if not read.orderings or read.is_aggregate:
         return None
-    ranking = _resolve(read.orderings[0].expression, read.projections)
+    ranking = _resolve(read.orderings[0].expression, _expressions(read))
     if not isinstance(ranking, Ranking):
         return None
     return Ranked(ranking, read.limit, _ties(read, fields_of(ranking)[0].variable))
@@ -81,15 +82,17 @@ def _scores(read: CheckedRead, ranked: Ranked | None) -> Iterable[Ranking]:
 def _lower_rows(read: CheckedRead, rows: Operator, ranked: Ranked | None) -> Operator:
     if not read.orderings:
         return rows
-    keys = [_sort_key(each, read.projections) for each in read.orderings]
+    columns = _expressions(read)
+    keys = [_sort_key(each, columns) for each in read.orderings]
     if ranked is not None and isinstance(ranked.ranking, Rrf):
         keys.append(SortKey(Place(ranked.ranking)))
     keys += [SortKey(EntityRef(name, each.type_name)) for name, each in sorted(read.variables.items())]
     return Sort(rows, tuple(keys))
 
 
-def _sort_key(ordering: Ordering, projections: tuple[Projection, ...]) -> SortKey:
-    value = _resolve(ordering.expression, projections)
+def _sort_key(ordering: Ordering, columns: Mapping[str, Expression]) -> SortKey:
+    check_cancelled()
+    value = _resolve(ordering.expression, columns)
     if isinstance(value, Ranking):
         # Small distances and great scores are good; none at all is worst.
         return SortKey(value, is_descending=not isinstance(value, Nearest), nulls_first=False)
@@ -99,18 +102,24 @@ def _sort_key(ordering: Ordering, projections: tuple[Projection, ...]) -> SortKe
 def _ties(read: CheckedRead, variable: str) -> tuple[SortKey, ...]:
     """The sort keys after the ranking, as far as they are about the ranked variable alone."""
     keys: list[SortKey] = []
+    columns = _expressions(read)
     for each in read.orderings[1:]:
-        key = _sort_key(each, read.projections)
+        key = _sort_key(each, columns)
         if not isinstance(key.value, PropertyRef) or key.value.variable != variable:
             break
         keys.append(key)
     return tuple(keys)
 
 
-def _resolve(expression: Expression, projections: tuple[Projection, ...]) -> Expression:
+def _expressions(read: CheckedRead) -> dict[str, Expression]:
+    """What each column of the result is, by its name."""
+    return {each.name: each.expression for each in read.projections}
+
+
+def _resolve(expression: Expression, columns: Mapping[str, Expression]) -> Expression:
     """What an alias stands for; anything else is itself."""
     if isinstance(expression, ColumnRef):
-        return next(each.expression for each in projections if each.name == expression.name)
+        return columns[expression.name]
     return expression
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from enum import Enum
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.codes import Code
 from omnigraph.lang.diagnostics import did_you_mean, listed
 from omnigraph.lang.source import Span
@@ -38,6 +39,7 @@ def check_clauses(scope: Scope, clauses: tuple[ast.Clause, ...]) -> tuple[Clause
     """The clauses that were not refused."""
     checked: list[Clause] = []
     for clause in clauses:
+        check_cancelled()
         found: Clause | None
         if isinstance(clause, ast.Filter):
             found = _check_filter(scope, clause)
@@ -69,6 +71,7 @@ def _check_binding(scope: Scope, binding: ast.Binding) -> Binding | None:
     is_sound = _bind_node(scope, binding, node)
     matches: list[PropertyMatch] = []
     for match in binding.matches:
+        check_cancelled()
         found = _check_match(scope, name, node, match)
         if found is not None:
             matches.append(found)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.codes import Code
 from omnigraph.lang.diagnostics import Related, closest, did_you_mean, listed
 from omnigraph.lang.source import Name, Span
@@ -39,6 +40,7 @@ def check_statements(scope: Scope, statements: tuple[ast.Statement, ...]) -> tup
     _check_unmixed(scope, statements)
     checked: list[Statement] = []
     for statement in statements:
+        check_cancelled()
         owner = _find_type(scope, statement.type_name)
         if owner is None:
             _check_alone(scope, statement)

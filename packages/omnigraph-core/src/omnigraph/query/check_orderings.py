@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.codes import Code
 from omnigraph.lang.diagnostics import did_you_mean, listed
 from omnigraph.lang.source import Span
@@ -38,6 +39,7 @@ def check_orderings(scope: Scope, read: ast.Read, columns: Columns, *, is_aggreg
     by_column: list[Span] = []
     by_ranking: list[tuple[Span, Expression]] = []
     for ordering in read.orderings:
+        check_cancelled()
         expression = ordering.expression
         found: Expression | None
         if isinstance(expression, ast.PropertyAccess):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.codes import Code
 from omnigraph.lang.diagnostics import Related
 from omnigraph.lang.source import Span
@@ -46,6 +47,7 @@ def check_projections(
     columns: dict[str, Projection | None] = {}
     places: dict[str, Span] = {}
     for projection in projections:
+        check_cancelled()
         alias = projection.alias
         name = column_name(projection.expression) if alias is None else alias.text
         if is_aggregate and not isinstance(projection.expression, _GROUPED):

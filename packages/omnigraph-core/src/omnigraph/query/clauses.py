@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.building import constructor_of
 from omnigraph.lang.cursor import Cursor, Unreadable
 from omnigraph.lang.source import Name, Span
@@ -68,6 +69,7 @@ def read_clauses(cursor: Cursor, what: str) -> tuple[Clause, ...]:
     while (kind := kinds[cursor.index]) != "}":
         if kind == END or (kind == IDENT and recovery.starts_part(cursor)):
             break
+        check_cancelled()
         start, depth = cursor.index, cursor.depth
         try:
             clauses.append(read_clause(cursor))
@@ -164,6 +166,7 @@ def _read_matches(cursor: Cursor, type_name: str) -> tuple[PropertyMatch, ...]:
         try:
             if kind != IDENT:
                 cursor.fail("property: value")
+            check_cancelled()
             matches.append(_read_match(cursor))
             kind = kinds[cursor.index]
             if kind == ",":

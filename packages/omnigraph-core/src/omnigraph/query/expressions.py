@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.building import constructor_of
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.source import Name, Span
@@ -169,6 +170,7 @@ def _read_list(cursor: Cursor) -> ListLiteral:
         cursor.enter()
         items.append(read_literal(cursor))
         while cursor.kind == ",":
+            check_cancelled()
             cursor.take()
             if cursor.kind == "]":
                 mistakes.report_trailing_comma(cursor, "a list")

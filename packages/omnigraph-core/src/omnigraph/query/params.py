@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime
 from typing import Any, Final, Protocol
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import InvalidInputError
 from omnigraph.lang.dates import parse_date, parse_datetime
 from omnigraph.lang.diagnostics import closest, listed
@@ -61,6 +62,7 @@ def bind_parameters(query: Declares, given: Mapping[str, Any] | None) -> dict[st
     bound: dict[str, ConstantValue] = {}
     problems: list[dict[str, str]] = []
     for parameter in query.parameters:
+        check_cancelled()
         try:
             bound[parameter.name] = _bind_one(parameter, values)
         except _Misfit as misfit:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.building import constructor_of
 from omnigraph.lang.codes import Code
 from omnigraph.lang.cursor import Cursor, Unreadable
@@ -85,6 +86,7 @@ def read_queries(report: Report) -> QueryFile:
     is_behind_mistake = False
     kinds, texts = cursor.kinds, cursor.texts
     while kinds[cursor.index] != END and not report.is_full:
+        check_cancelled()
         if texts[cursor.index] != "query":
             # Behind a query that was not understood, this may well be a part of it.
             if not is_behind_mistake:
@@ -163,6 +165,7 @@ def _read_parameters(cursor: Cursor, name: Name) -> tuple[Parameter, ...]:
     cursor.index += 1
     parameters: list[Parameter] = []
     while kinds[cursor.index] != ")":
+        check_cancelled()
         try:
             parameters.append(_read_parameter(cursor))
             if kinds[cursor.index] == ",":

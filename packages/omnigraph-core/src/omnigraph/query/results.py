@@ -6,6 +6,7 @@ alias: a result column of that name could be ordered by, never projected.
 
 from __future__ import annotations
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.building import constructor_of
 from omnigraph.lang.cursor import Cursor, Unreadable
 from omnigraph.lang.source import Name, Span
@@ -39,6 +40,7 @@ def read_projections(cursor: Cursor) -> tuple[Projection, ...]:
     while (kind := kinds[cursor.index]) != "}":
         if kind == END or (kind == IDENT and recovery.ends_projections(cursor)):
             break
+        check_cancelled()
         start, depth = cursor.index, cursor.depth
         try:
             projections.append(_read_projection(cursor))
@@ -91,6 +93,7 @@ def read_orderings(cursor: Cursor) -> tuple[Ordering, ...]:
     while (kind := kinds[cursor.index]) != "}":
         if kind == END or (kind == IDENT and recovery.starts_part(cursor)):
             break
+        check_cancelled()
         start, depth = cursor.index, cursor.depth
         try:
             orderings.append(_read_ordering(cursor))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.building import constructor_of
 from omnigraph.lang.cursor import Cursor, Unreadable
 from omnigraph.lang.source import Name, Span
@@ -33,6 +34,7 @@ def read_statements(cursor: Cursor) -> tuple[Statement, ...]:
     """Statements up to something that is none. One that cannot be read is reported and left out."""
     statements: list[Statement] = []
     while cursor.texts[cursor.index] in recovery.STATEMENTS:
+        check_cancelled()
         depth = cursor.depth
         try:
             statements.append(_read_statement(cursor))
@@ -81,6 +83,7 @@ def _read_assignments(cursor: Cursor, verb: str, type_name: str) -> tuple[Assign
         try:
             if kind != IDENT:
                 cursor.fail('property: value, or "}"')
+            check_cancelled()
             assignments.append(_read_assignment(cursor))
             kind = kinds[cursor.index]
             if kind == ",":

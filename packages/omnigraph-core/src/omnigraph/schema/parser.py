@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.codes import Code
 from omnigraph.lang.cursor import Cursor, Unreadable, describe
 from omnigraph.lang.diagnostics import Report, closest
@@ -54,6 +55,7 @@ def read_schema(report: Report) -> ast.Schema:
     declarations: list[ast.Interface | ast.Node | ast.Edge] = []
     is_whole = True
     while cursor.kind != END and not report.is_full:
+        check_cancelled()
         token = cursor.token
         if token.kind == "}":
             _report(cursor, 'this "}" closes nothing', "expected a declaration or the end of the file")

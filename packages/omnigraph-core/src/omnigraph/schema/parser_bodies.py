@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.lang.codes import Code
 from omnigraph.lang.cursor import Cursor, Unreadable, describe
 from omnigraph.lang.diagnostics import Related
@@ -77,6 +78,7 @@ def read_body(cursor: Cursor, body: Body) -> None:
             body.is_whole = False
             return
     while not cursor.report.is_full:
+        check_cancelled()
         if cursor.take_if("}"):
             return
         if cursor.kind == END or at_declaration(cursor):

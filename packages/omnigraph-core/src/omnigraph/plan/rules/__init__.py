@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.plan.ir import Plan, ReadPlan
 from omnigraph.plan.rules.choose_roots import choose_roots
 from omnigraph.plan.rules.join_components import join_components
@@ -27,5 +28,6 @@ def optimize(plan: Plan, catalog: Catalog) -> Plan:
     """The plan after every rule. A mutation is done as it is written."""
     if isinstance(plan, ReadPlan):
         for rule in RULES:
+            check_cancelled()
             plan = rule(plan, catalog)
     return plan

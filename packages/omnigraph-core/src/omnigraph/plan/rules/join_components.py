@@ -14,7 +14,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
+from operator import itemgetter
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.plan.ir import CrossJoin, Filter, Join, JoinKey, Operator, Predicate, ReadPlan
 from omnigraph.plan.rules.push_filters import push_down
 from omnigraph.plan.selectivity import selectivity_of
@@ -36,8 +38,17 @@ def _rewrite(operator: Operator, catalog: Catalog) -> Operator:
         return with_inputs(operator, tuple(_rewrite(each, catalog) for each in inputs_of(operator)))
     parts = [_rewrite(each, catalog) for each in parts]
     parts.sort(key=lambda each: selectivity_of(each, catalog))
-    equalities = [found for each in predicates if (found := _equality(each, parts)) is not None]
-    others = [each for each in predicates if _equality(each, parts) is None]
+    part_of = {name: number for number, each in enumerate(parts) for name in bound_variables(each)}
+    equalities: _Equalities = {}
+    others: list[Predicate] = []
+    for number, each in enumerate(predicates):
+        check_cancelled()
+        found = _equality(each, part_of)
+        if found is None:
+            others.append(each)
+        else:
+            between = found.left.variable, found.right.variable
+            equalities.setdefault(between, []).append((number, found))
     groups: list[Operator] = []
     while parts:
         group, parts = _join_group(parts, equalities)
@@ -67,35 +78,45 @@ class _Equality:
     left: PropertyRef
     right: PropertyRef
 
-    def key(self, joined: frozenset[str], part: frozenset[str]) -> JoinKey | None:
+    def key(self, joined: frozenset[str]) -> JoinKey:
         """The key that this makes between what is joined already and one more part."""
-        if self.left.variable in joined and self.right.variable in part:
-            return JoinKey(self.left, self.right)
-        if self.right.variable in joined and self.left.variable in part:
-            return JoinKey(self.right, self.left)
-        return None
+        is_forward = self.left.variable in joined
+        return JoinKey(self.left, self.right) if is_forward else JoinKey(self.right, self.left)
 
 
-def _equality(predicate: Predicate, parts: list[Operator]) -> _Equality | None:
+_Equalities = dict[tuple[str, str], list[tuple[int, _Equality]]]
+"""Equalities by the two variables that they compare, numbered in their order: few pairs, however many conditions."""
+
+
+def _equality(predicate: Predicate, part_of: dict[str, int]) -> _Equality | None:
     match predicate:
         case Comparison(PropertyRef() as left, Comparator.EQ, PropertyRef() as right):
-            is_apart = not any({left.variable, right.variable} <= bound_variables(part) for part in parts)
+            own = part_of.get(left.variable)
+            is_apart = own is None or own != part_of.get(right.variable)
             return _Equality(left, right) if is_apart else None
         case _:
             return None
 
 
-def _join_group(parts: list[Operator], equalities: list[_Equality]) -> tuple[Operator, list[Operator]]:
+def _join_group(parts: list[Operator], equalities: _Equalities) -> tuple[Operator, list[Operator]]:
     """The first part joined with all that equalities connect it to, one by one; and the parts that are left."""
     joined, *rest = parts
     while True:
+        check_cancelled()
         bound = bound_variables(joined)
         for part in rest:
-            found = (each.key(bound, bound_variables(part)) for each in equalities)
-            keys = tuple(key for key in found if key is not None)
+            keys = _keys(equalities, bound, bound_variables(part))
             if keys:
                 joined = Join(joined, part, keys)
                 rest.remove(part)
                 break
         else:
             return joined, rest
+
+
+def _keys(equalities: _Equalities, joined: frozenset[str], part: frozenset[str]) -> tuple[JoinKey, ...]:
+    found: list[tuple[int, _Equality]] = []
+    for (left, right), each in equalities.items():
+        if (left in joined and right in part) or (right in joined and left in part):
+            found += each
+    return tuple(each.key(joined) for _, each in sorted(found, key=itemgetter(0)))

@@ -11,8 +11,13 @@ for themselves; nothing enters or leaves them.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
+from operator import itemgetter
+from typing import Final
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.plan.ir import (
     AntiJoin,
     CrossJoin,
@@ -37,58 +42,94 @@ def push_filters(plan: ReadPlan, catalog: Catalog) -> ReadPlan:
     return with_rows(plan, push_down(plan.root.input))
 
 
-def push_down(operator: Operator, predicates: tuple[Predicate, ...] = ()) -> Operator:
-    """The rows of ``operator`` that fulfil ``predicates``, with all conditions as low as they can stand."""
+def push_down(operator: Operator) -> Operator:
+    """The same rows, with all conditions as low as they can stand."""
+    return _push(operator, _NOTHING)
+
+
+_Variables = frozenset[str]
+_Conditions = dict[_Variables, list[tuple[int, Predicate]]]
+"""Conditions by the variables that they mention, numbered in their order.
+
+A plan has few sets of variables, however many conditions there are, so each operator looks at the sets only.
+"""
+
+_NOTHING: Final[_Conditions] = {}
+
+
+def _push(operator: Operator, conditions: _Conditions) -> Operator:
+    check_cancelled()
     match operator:
         case Filter():
-            return push_down(operator.input, (*operator.predicates, *predicates))
+            return _push(operator.input, _and_before(operator.predicates, conditions))
         case NodeScan():
-            own, others = _split(predicates, operator.variable)
-            return filtered(replace(operator, predicates=operator.predicates + own), others)
+            own, others = _split(conditions, operator.variable)
+            return _filtered(replace(operator, predicates=operator.predicates + _in_order(own)), others)
         case Expand():
-            own, others = _split(predicates, None if operator.is_bound else operator.target)
+            own, others = _split(conditions, None if operator.is_bound else operator.target)
             below, above = _split_by_bound(others, operator.input)
-            rows = push_down(operator.input, below)
-            return filtered(replace(operator, input=rows, predicates=operator.predicates + own), above)
+            rows = _push(operator.input, below)
+            return _filtered(replace(operator, input=rows, predicates=operator.predicates + _in_order(own)), above)
         case EdgeExpand():
-            of_edge, others = _split(predicates, operator.edge_variable)
+            of_edge, others = _split(conditions, operator.edge_variable)
             own, others = _split(others, None if operator.is_bound else operator.target)
             below, above = _split_by_bound(others, operator.input)
             found = replace(
                 operator,
-                input=push_down(operator.input, below),
-                predicates=operator.predicates + own,
-                edge_predicates=operator.edge_predicates + of_edge,
+                input=_push(operator.input, below),
+                predicates=operator.predicates + _in_order(own),
+                edge_predicates=operator.edge_predicates + _in_order(of_edge),
             )
-            return filtered(found, above)
+            return _filtered(found, above)
         case CrossJoin() | Join():
-            left, others = _split_by_bound(predicates, operator.left)
+            left, others = _split_by_bound(conditions, operator.left)
             right, above = _split_by_bound(others, operator.right)
-            sides = (push_down(operator.left, left), push_down(operator.right, right))
-            return filtered(with_inputs(operator, sides), above)
+            sides = (_push(operator.left, left), _push(operator.right, right))
+            return _filtered(with_inputs(operator, sides), above)
         case AntiJoin():
-            return AntiJoin(push_down(operator.input, predicates), push_down(operator.inner))
+            return AntiJoin(_push(operator.input, conditions), push_down(operator.inner))
         case RankJoin():
-            rows, ranked = push_down(operator.input, predicates), push_down(operator.ranked)
+            rows, ranked = _push(operator.input, conditions), push_down(operator.ranked)
             return RankJoin(rows, operator.variable, ranked)
         case Score():
-            return Score(push_down(operator.input, predicates), operator.ranking)
+            return Score(_push(operator.input, conditions), operator.ranking)
         case _:
             below_all = tuple(push_down(each) for each in inputs_of(operator))
-            return filtered(with_inputs(operator, below_all), predicates)
+            return _filtered(with_inputs(operator, below_all), conditions)
 
 
-Split = tuple[tuple[Predicate, ...], tuple[Predicate, ...]]
+def _and_before(predicates: tuple[Predicate, ...], conditions: _Conditions) -> _Conditions:
+    """Conditions with these before them."""
+    first = min((numbered[0][0] for numbered in conditions.values()), default=0) - len(predicates)
+    found: _Conditions = {}
+    for number, each in enumerate(predicates, first):
+        check_cancelled()
+        found.setdefault(variables_of(each), []).append((number, each))
+    for variables, numbered in conditions.items():
+        found[variables] = found.get(variables, []) + numbered
+    return found
 
 
-def _split(predicates: tuple[Predicate, ...], variable: str | None) -> Split:
+def _in_order(conditions: _Conditions) -> tuple[Predicate, ...]:
+    numbered: Iterable[tuple[int, Predicate]] = chain.from_iterable(conditions.values())
+    return tuple(each for _, each in sorted(numbered, key=itemgetter(0)))
+
+
+def _filtered(operator: Operator, conditions: _Conditions) -> Operator:
+    return filtered(operator, _in_order(conditions))
+
+
+_Split = tuple[_Conditions, _Conditions]
+
+
+def _split(conditions: _Conditions, variable: str | None) -> _Split:
     """Those on this variable alone, and the others."""
-    own = tuple(each for each in predicates if variables_of(each) == {variable})
-    return own, tuple(each for each in predicates if variables_of(each) != {variable})
+    own = {key: each for key, each in conditions.items() if key == {variable}}
+    return own, {key: each for key, each in conditions.items() if key not in own}
 
 
-def _split_by_bound(predicates: tuple[Predicate, ...], operator: Operator) -> Split:
+def _split_by_bound(conditions: _Conditions, operator: Operator) -> _Split:
     """Those that the rows of this operator suffice for, and the others."""
     bound = bound_variables(operator)
-    below = tuple(each for each in predicates if variables_of(each) <= bound)
-    return below, tuple(each for each in predicates if not variables_of(each) <= bound)
+    below = {key: each for key, each in conditions.items() if key <= bound}
+    return below, {key: each for key, each in conditions.items() if key not in below}
