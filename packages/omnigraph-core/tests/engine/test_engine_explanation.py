@@ -19,6 +19,7 @@ from omnigraph.engine.reader import MAX_SCHEMAS
 from omnigraph.errors import (
     DeadlineError,
     InvalidInputError,
+    ResourceLimitError,
 )
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.history.ulids import new_ulid
@@ -203,8 +204,8 @@ def test_the_json_of_an_explanation_has_floats_and_its_target(graph: og.Graph) -
 def test_stats_count_queries_rows_failures_and_plans(graph: og.Graph) -> None:
     for _ in range(3):
         graph.query(QUERIES, "friends", params={"name": "ann"})
-    with pytest.raises(DeadlineError):
-        graph.query(PAIRS, budget=og.QueryBudget(deadline=0))
+    with pytest.raises(ResourceLimitError):
+        graph.query(PAIRS, budget=og.QueryBudget(max_rows=0))
     stats = graph.stats()
     assert (stats.reads.queries, stats.reads.failures, stats.reads.rows) == (4, 1, 6)
     assert (stats.plans["hits"], stats.plans["misses"], stats.plans["entries"]) == (2, 2, 2)

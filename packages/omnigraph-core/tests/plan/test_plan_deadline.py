@@ -1,4 +1,4 @@
-"""Compiling ends when the time of its caller is over, looks often enough for that, and takes time as its text is long."""
+"""Compiling ends when the time of its caller is over, and takes time in proportion to the text."""
 
 from __future__ import annotations
 
