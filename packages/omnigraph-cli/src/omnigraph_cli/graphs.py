@@ -147,6 +147,12 @@ def actor_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def deadline_option(command: Decorated) -> Decorated:
+    """Add ``--deadline SECONDS``."""
+    words = "End with an error when it takes longer; nothing is written then."
+    return click.option("--deadline", metavar="SECONDS", type=click.FloatRange(min=0), help=words)(command)
+
+
 def branch_option(command: Decorated) -> Decorated:
     """Add ``--branch NAME``, by default main."""
     return click.option("--branch", metavar="NAME", default="main", show_default=True, help="Which branch.")(command)

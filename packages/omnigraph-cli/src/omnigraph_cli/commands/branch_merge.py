@@ -7,7 +7,7 @@ from typing import Literal
 import click
 
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, actor_option, storage_options
+from omnigraph_cli.graphs import GraphPlace, actor_option, deadline_option, storage_options
 from omnigraph_cli.output.merge_results import MergedResult
 from omnigraph_cli.session import Session, global_options, json_option
 
@@ -35,6 +35,7 @@ Examples:
 @click.option("--expect-head", metavar="ID", help="Merge only if this is the newest commit of --into.")
 @click.option("--delete-branch", is_flag=True, help="Delete SOURCE afterwards.")
 @actor_option
+@deadline_option
 @storage_options
 @json_option
 @global_options
@@ -49,6 +50,7 @@ def merge(
     expect_head: str | None,
     delete_branch: bool,
     actor: str | None,
+    deadline: float | None,
     options: dict[str, str],
 ) -> ExitCode:
     """Do to a branch what SOURCE did since the two parted, as one commit with two parents; or nothing.
@@ -57,7 +59,8 @@ def merge(
     conflicts are told, and nothing is merged while there is one.
 
     Exit code 0 when it is merged, was already, or a dry run found no conflict; 4 when there are conflicts, or the
-    newest commit is not the expected one; 1 when there is no such branch.
+    newest commit is not the expected one; 1 when there is no such branch, or it took longer than
+    --deadline.
     """
     place = GraphPlace.of(session, uri, options)
     if not dry_run:
@@ -67,7 +70,13 @@ def merge(
         session.working(f"merging {source} into {into}"),
     ):
         done = graph.branches.merge(
-            source, into, strategy=strategy, dry_run=dry_run, expect_head=expect_head, delete_branch=delete_branch
+            source,
+            into,
+            strategy=strategy,
+            dry_run=dry_run,
+            expect_head=expect_head,
+            delete_branch=delete_branch,
+            deadline=deadline,
         )
     session.show(MergedResult(uri=graph.uri, merge=done, is_dry_run=dry_run))
     return ExitCode.CONFLICT if done.conflicts else ExitCode.DONE

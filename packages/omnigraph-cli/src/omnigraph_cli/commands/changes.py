@@ -6,7 +6,7 @@ import click
 
 from omnigraph_cli.change_words import change_filters, page_limit
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, branch_option, storage_options
+from omnigraph_cli.graphs import GraphPlace, branch_option, deadline_option, storage_options
 from omnigraph_cli.lazy_group import LazyGroup
 from omnigraph_cli.output.graph_results import PolledResult
 from omnigraph_cli.session import Session, global_options, json_option
@@ -52,6 +52,7 @@ def changes() -> None:
     show_default=True,
     help="At most so many commits, up to 512.",
 )
+@deadline_option
 @storage_options
 @json_option
 @global_options
@@ -68,6 +69,7 @@ def poll(
     ops: tuple[str, ...],
     limit: int,
     max_commits: int,
+    deadline: float | None,
     options: dict[str, str],
 ) -> ExitCode:
     """Print one page of what happened to a branch, oldest first.
@@ -77,7 +79,7 @@ def poll(
     A page that ends inside a commit has a page token instead, which is for the next call only.
 
     Exit code 0 also when nothing happened; 1 when there is no such graph, branch, type or commit, or when the next
-    commit changed the schema or was reclaimed; 3 when the cursor belongs elsewhere.
+    commit changed the schema or was reclaimed, or it took longer than --deadline; 3 when the cursor belongs elsewhere.
     """
     if sum(each is not None for each in (start, cursor, page_token)) > 1:
         raise click.UsageError("Give one of --start, --cursor and --page-token.", click.get_current_context())
@@ -93,6 +95,7 @@ def poll(
             ops=ops or None,
             limit=limit,
             max_commits=max_commits,
+            deadline=deadline,
         )
     session.show(PolledResult(uri=graph.uri, page=page))
     return ExitCode.DONE
@@ -108,20 +111,29 @@ def poll(
     multiple=True,
     help="Only this node type or edge type; node:NAME and edge:NAME tell two of one name apart. Repeatable.",
 )
+@deadline_option
 @storage_options
 @json_option
 @global_options
 @click.pass_obj
-def baseline(session: Session, uri: str, branch: str, types: tuple[str, ...], options: dict[str, str]) -> ExitCode:
+def baseline(
+    session: Session,
+    uri: str,
+    branch: str,
+    types: tuple[str, ...],
+    deadline: float | None,
+    options: dict[str, str],
+) -> ExitCode:
     """Print everything that a branch holds, and where to go on from there.
 
     The lines are those of `omnigraph export`. One more comes last, when all of them were printed:
     {"baseline":{"snapshot_commit_id":...,"resume_cursor":...}}. Its cursor is for `omnigraph changes poll` with the
     same --type. Output without that line was cut short.
 
-    Exit code 0 when everything was printed, 1 when there is no such graph, branch or type.
+    Exit code 0 when everything was printed, 1 when there is no such graph, branch or type, or it took longer
+    than --deadline.
     """
     place = GraphPlace.of(session, uri, options)
     with place.open(session) as graph:
-        session.stream(graph.changes.baseline(branch, types=list(types) or None))
+        session.stream(graph.changes.baseline(branch, types=list(types) or None, deadline=deadline))
     return ExitCode.DONE

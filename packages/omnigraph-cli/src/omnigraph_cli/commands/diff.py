@@ -6,7 +6,7 @@ import click
 
 from omnigraph_cli.change_words import change_filters
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, storage_options
+from omnigraph_cli.graphs import GraphPlace, deadline_option, storage_options
 from omnigraph_cli.output.changes import change_lines, json_lines
 from omnigraph_cli.output.graph_results import DiffResult, DiffSummaryResult
 from omnigraph_cli.output.results import Result
@@ -35,6 +35,7 @@ Examples:
     show_default=True,
     help="How changes are printed; --json is the same as --format json.",
 )
+@deadline_option
 @storage_options
 @json_option
 @global_options
@@ -49,6 +50,7 @@ def diff(
     ops: tuple[str, ...],
     summary: bool,
     shape: str,
+    deadline: float | None,
     options: dict[str, str],
 ) -> ExitCode:
     """Show what has to happen to A so that it is B.
@@ -61,14 +63,17 @@ def diff(
     jsonl   a line of metadata, then one change per line, printed as they are read
     text    the same for the eye: + inserted, ~ updated with what is new, - deleted; long values are cut
 
-    Exit code 0 also when nothing differs, 1 when there is no such graph, branch, commit or type.
+    Exit code 0 also when nothing differs, 1 when there is no such graph, branch, commit or type, or it took
+    longer than --deadline.
     """  # noqa: D301 - click looks for the character \b itself, which a raw string cannot hold
     if summary and shape == "jsonl":
         raise click.UsageError("A summary is no list of changes: use --json.", click.get_current_context())
     place = GraphPlace.of(session, uri, options)
     with place.open(session) as graph:
         with session.working(f"comparing {before} with {after}"):
-            found = graph.diff(before, after, kinds=kinds or None, types=types or None, ops=ops or None)
+            found = graph.diff(
+                before, after, kinds=kinds or None, types=types or None, ops=ops or None, deadline=deadline
+            )
             session.as_json = session.as_json or shape == "json"
             if summary:
                 result: Result | None = DiffSummaryResult(uri=graph.uri, diff=found, summary=found.summary())

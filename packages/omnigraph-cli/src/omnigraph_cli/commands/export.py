@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, branch_option, moment, storage_options
+from omnigraph_cli.graphs import GraphPlace, branch_option, deadline_option, moment, storage_options
 from omnigraph_cli.session import Session, global_options, json_option
 
 _EXAMPLES = """\b
@@ -27,12 +27,19 @@ Examples:
     multiple=True,
     help="Only this node type or edge type; node:NAME and edge:NAME tell two of one name apart. Repeatable.",
 )
+@deadline_option
 @storage_options
 @json_option
 @global_options
 @click.pass_obj
 def export(
-    session: Session, uri: str, branch: str, snapshot: str | None, types: tuple[str, ...], options: dict[str, str]
+    session: Session,
+    uri: str,
+    branch: str,
+    snapshot: str | None,
+    types: tuple[str, ...],
+    deadline: float | None,
+    options: dict[str, str],
 ) -> ExitCode:
     """Print a graph as JSONL.
 
@@ -43,10 +50,11 @@ def export(
     The lines are JSON already; with --json an error that comes before the first line is a document on stdout, and a
     later one a document on stderr.
 
-    Exit code 0 when everything was printed, 1 when there is no such graph, branch, commit or type.
+    Exit code 0 when everything was printed, 1 when there is no such graph, branch, commit or type, or it
+    took longer than --deadline.
     """
     place = GraphPlace.of(session, uri, options)
     at = None if snapshot is None else moment(snapshot)
     with place.open(session) as graph:
-        session.stream(graph.export(branch=branch, snapshot=at, types=list(types) or None))
+        session.stream(graph.export(branch=branch, snapshot=at, types=list(types) or None, deadline=deadline))
     return ExitCode.DONE

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, storage_options
+from omnigraph_cli.graphs import GraphPlace, deadline_option, storage_options
 from omnigraph_cli.load_words import following_load, load_options, may_load
 from omnigraph_cli.output.graph_results import LoadedResult
 from omnigraph_cli.session import Session, global_options, json_option
@@ -27,6 +27,7 @@ Examples:
 @click.argument("uri")
 @click.option("--data", required=True, metavar="FILE", type=FILE, help='Records, a JSONL file; "-" for stdin.')
 @load_options
+@deadline_option
 @storage_options
 @json_option
 @global_options
@@ -41,6 +42,7 @@ def load(
     load_id: str | None,
     yes: bool,
     actor: str | None,
+    deadline: float | None,
     options: dict[str, str],
 ) -> ExitCode:
     """Load records into a graph, all or none.
@@ -51,8 +53,9 @@ def load(
 
     Overwriting a graph that is not on a local disk asks first; --yes is the answer where nobody can be asked.
 
-    Exit code 0 when it was loaded; 3 when records are wrong or break a rule of the schema, and nothing was written;
-    4 when an overwrite was overtaken by another writer; 5 when it may have happened.
+    Exit code 0 when it was loaded; 1 when it took longer than --deadline; 3 when records are wrong or break a rule of
+    the schema, and nothing was written; 4 when an overwrite was overtaken by another writer; 5 when it may have
+    happened.
     """
     place = GraphPlace.of(session, uri, options)
     refuse_unreadable(data)
@@ -64,7 +67,9 @@ def load(
         with place.open(session, "rw", actor=actor) as graph, session.watching(f"loading {data}") as show:
             records = sys.stdin.buffer if data == STANDARD_INPUT and sys.stdin is not None else Path(data)
             report = course.reporting(show, data)
-            course.done = graph.load(records, mode, branch=branch, base=base, load_id=load_id, progress=report)
+            course.done = graph.load(
+                records, mode, branch=branch, base=base, load_id=load_id, progress=report, deadline=deadline
+            )
         done = course.done
     session.show(LoadedResult(uri=graph.uri, load=done, repeated=course.repeated(load_id)))
     return ExitCode.DONE

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, actor_option, branch_option, storage_options
+from omnigraph_cli.graphs import GraphPlace, actor_option, branch_option, deadline_option, storage_options
 from omnigraph_cli.output.graph_results import MutatedResult
 from omnigraph_cli.queries import GivenQuery, query_options
 from omnigraph_cli.session import Session, global_options, json_option
@@ -39,6 +39,7 @@ Examples:
     help="When others change what an update or delete is about meanwhile: fail, or do it to what they left.",
 )
 @actor_option
+@deadline_option
 @storage_options
 @json_option
 @global_options
@@ -51,6 +52,7 @@ def mutate(
     if_commit: str | None,
     on_conflict: Literal["fail", "retry"],
     actor: str | None,
+    deadline: float | None,
     options: dict[str, str],
     **words: str | None,
 ) -> ExitCode:
@@ -63,9 +65,10 @@ def mutate(
     --if-commit takes the graph_commit_id of an answer, or the id of a commit: whoever read there and writes back is
     told when somebody else was faster.
 
-    Exit code 0 when it was done, also when nothing matched; 1 when there is no such graph or branch; 3 when the query
-    or a value is wrong, or the graph would break a rule of its schema; 4 when others changed what it is about, or the
-    commit of --if-commit is not the newest; 5 when it may have happened. With 1, 3 and 4 nothing was written.
+    Exit code 0 when it was done, also when nothing matched; 1 when there is no such graph or branch, or it took longer
+    than --deadline; 3 when the query or a value is wrong, or the graph would break a rule of its schema; 4 when others
+    changed what it is about, or the commit of --if-commit is not the newest; 5 when it may have happened. With 1, 3 and
+    4 nothing was written.
     """
     given = GivenQuery.of(**words)
     place = GraphPlace.of(session, uri, options)
@@ -81,6 +84,7 @@ def mutate(
                 branch=branch,
                 if_commit=if_commit,
                 on_conflict=on_conflict,
+                deadline=deadline,
             )
     except KeyboardInterrupt as error:
         error.add_note(_state_left(place, is_begun, done))

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import click
 
 from omnigraph_cli.exit_codes import ExitCode
-from omnigraph_cli.graphs import GraphPlace, moment, refuse_branch_and_snapshot, storage_options
+from omnigraph_cli.graphs import GraphPlace, deadline_option, moment, refuse_branch_and_snapshot, storage_options
 from omnigraph_cli.output.rows import FORMATS, row_lines
 from omnigraph_cli.queries import GivenQuery, query_options
 from omnigraph_cli.session import Session, global_options, json_option
+
+if TYPE_CHECKING:
+    from omnigraph import QueryBudget
 
 _EXAMPLES = """\b
 Examples:
@@ -34,6 +40,7 @@ Examples:
     show_default=True,
     help="How rows are printed; --json is the same as --format json.",
 )
+@deadline_option
 @storage_options
 @json_option
 @global_options
@@ -45,6 +52,7 @@ def query(
     branch: str | None,
     snapshot: str | None,
     shape: str,
+    deadline: float | None,
     options: dict[str, str],
     **words: str | None,
 ) -> ExitCode:
@@ -67,10 +75,22 @@ def query(
     place = GraphPlace.of(session, uri, options)
     at = None if snapshot is None else moment(snapshot)
     with place.open(session) as graph, session.working(f"reading {place.uri}"):
-        result = graph.query(given.source, given.name, params=given.params, branch=branch, snapshot=at)
+        result = graph.query(
+            given.source, given.name, params=given.params, branch=branch, snapshot=at, budget=_budget(deadline)
+        )
     if session.as_json or shape == "json":
         session.as_json = True
         session.show(result)
     else:
         session.stream(row_lines(result, shape))
     return ExitCode.DONE
+
+
+def _budget(deadline: float | None) -> QueryBudget | None:
+    """The budget of the environment with another deadline."""
+    if deadline is None:
+        return None
+    from omnigraph import QueryBudget
+    from omnigraph.config import Settings
+
+    return replace(QueryBudget.of(Settings.from_environment()), deadline=deadline)

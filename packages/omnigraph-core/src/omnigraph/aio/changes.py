@@ -35,6 +35,7 @@ class AsyncChanges:
         limit: int = DEFAULT_CHANGES,
         max_bytes: int = DEFAULT_BYTES,
         max_commits: int = DEFAULT_COMMITS,
+        deadline: float | None = None,
     ) -> FeedPage:
         """As ``Changes.__call__``."""
         return await self._ask(
@@ -49,6 +50,7 @@ class AsyncChanges:
                 limit=limit,
                 max_bytes=max_bytes,
                 max_commits=max_commits,
+                deadline=deadline,
             )
         )
 
@@ -64,6 +66,7 @@ class AsyncChanges:
         limit: int = DEFAULT_CHANGES,
         max_bytes: int = DEFAULT_BYTES,
         max_commits: int = DEFAULT_COMMITS,
+        deadline: float | None = None,
     ) -> AsyncIterator[FeedPage]:
         """As ``Changes.follow``, for ``async for``; what is wrong is told with the first page."""
         pages = await self._ask(
@@ -77,6 +80,7 @@ class AsyncChanges:
                 limit=limit,
                 max_bytes=max_bytes,
                 max_commits=max_commits,
+                deadline=deadline,
             )
         )
         while (page := await self._ask(lambda _: next(pages, None))) is not None:
@@ -93,6 +97,7 @@ class AsyncChanges:
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
         max_commits: int | None = None,
+        deadline: float | None = None,
     ) -> ChangeSpan:
         """As ``Changes.span``."""
         return await self._ask(
@@ -105,6 +110,7 @@ class AsyncChanges:
                 types=types,
                 ops=ops,
                 max_commits=max_commits,
+                deadline=deadline,
             )
         )
 
@@ -118,6 +124,7 @@ class AsyncChanges:
         ops: Sequence[str] | None = None,
         limit: int = DEFAULT_CHANGES,
         max_bytes: int = DEFAULT_BYTES,
+        deadline: float | None = None,
     ) -> CommitPage:
         """As ``Changes.of``."""
         return await self._ask(
@@ -129,10 +136,13 @@ class AsyncChanges:
                 ops=ops,
                 limit=limit,
                 max_bytes=max_bytes,
+                deadline=deadline,
             )
         )
 
-    async def baseline(self, branch: str = "main", *, types: Sequence[str] | None = None) -> AsyncIterator[str]:
+    async def baseline(
+        self, branch: str = "main", *, types: Sequence[str] | None = None, deadline: float | None = None
+    ) -> AsyncIterator[str]:
         """As ``Changes.baseline``, for ``async for``; what is wrong is told with the first line."""
-        async for line in self._lines(lambda g: g.changes.baseline(branch, types=types)):
+        async for line in self._lines(lambda g: g.changes.baseline(branch, types=types, deadline=deadline)):
             yield line

@@ -135,10 +135,20 @@ class AsyncGraph:
         actor: str | None = None,
         load_id: str | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
+        deadline: float | None = None,
     ) -> LoadResult:
         """As ``Graph.load``."""
         return await self._ask(
-            lambda g: g.load(data, mode, branch=branch, base=base, actor=actor, load_id=load_id, progress=progress)
+            lambda g: g.load(
+                data,
+                mode,
+                branch=branch,
+                base=base,
+                actor=actor,
+                load_id=load_id,
+                progress=progress,
+                deadline=deadline,
+            )
         )
 
     async def mutate(
@@ -151,6 +161,7 @@ class AsyncGraph:
         actor: str | None = None,
         if_commit: str | Commit | None = None,
         on_conflict: OnConflict = "fail",
+        deadline: float | None = None,
     ) -> MutationResult:
         """As ``Graph.mutate``."""
         return await self._ask(
@@ -162,6 +173,7 @@ class AsyncGraph:
                 actor=actor,
                 if_commit=if_commit,
                 on_conflict=on_conflict,
+                deadline=deadline,
             )
         )
 
@@ -281,10 +293,17 @@ class AsyncGraph:
         return await self._ask(lambda g: g.scans(types, branch=branch, snapshot=snapshot))
 
     async def export(
-        self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
+        self,
+        *,
+        branch: str = "main",
+        snapshot: SnapshotLike | None = None,
+        types: Sequence[str] | None = None,
+        deadline: float | None = None,
     ) -> AsyncIterator[str]:
         """As ``Graph.export``, for ``async for``; what is wrong is told with the first line."""
-        async for line in self._lines(lambda g: g.export(branch=branch, snapshot=snapshot, types=types)):
+        async for line in self._lines(
+            lambda g: g.export(branch=branch, snapshot=snapshot, types=types, deadline=deadline)
+        ):
             yield line
 
     async def _lines(self, begin: Callable[[Graph], Iterator[str]]) -> AsyncIterator[str]:
@@ -302,9 +321,11 @@ class AsyncGraph:
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
+        deadline: float | None = None,
     ) -> AsyncDiff:
         """As ``Graph.diff``; what it gives is read by ``async for`` and by awaiting its members."""
-        return AsyncDiff(await self._ask(lambda g: g.diff(a, b, kinds=kinds, types=types, ops=ops)), self._ask)
+        found = await self._ask(lambda g: g.diff(a, b, kinds=kinds, types=types, ops=ops, deadline=deadline))
+        return AsyncDiff(found, self._ask)
 
     async def entity_at(self, type_name: str, id: str, at: SnapshotLike) -> dict[str, Any] | None:  # noqa: A002
         """As ``Graph.entity_at``."""
@@ -370,6 +391,6 @@ class AsyncMaintenance:
     def __init__(self, ask: Ask) -> None:
         self._ask = ask
 
-    async def ensure_indices(self, branch: str = "main") -> IndexReport:
+    async def ensure_indices(self, branch: str = "main", *, deadline: float | None = None) -> IndexReport:
         """As ``Maintenance.ensure_indices``."""
-        return await self._ask(lambda g: g.maintain.ensure_indices(branch))
+        return await self._ask(lambda g: g.maintain.ensure_indices(branch, deadline=deadline))

@@ -76,6 +76,7 @@ class AsyncBranches:
         expect_head: str | Commit | None = None,
         delete_branch: bool = False,
         actor: str | None = None,
+        deadline: float | None = None,
     ) -> MergeResult:
         """As ``Branches.merge``; a callable strategy is called in the thread of the call."""
         return await self._ask(
@@ -87,6 +88,7 @@ class AsyncBranches:
                 expect_head=expect_head,
                 delete_branch=delete_branch,
                 actor=actor,
+                deadline=deadline,
             )
         )
 

@@ -16,6 +16,7 @@ from typing import Any, Final, Literal
 
 import pyarrow as pa
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.engine.commit_changes import PHYSICAL, gaps_told, rows_between
 from omnigraph.engine.diff import ARROW_SCHEMA, arrow_rows, facts_of
 from omnigraph.engine.feed import FeedRequest, begin_at, feed_bindings
@@ -210,6 +211,7 @@ def _commits_between(head: ManifestLog, behind: CommitPlace | None, end: CommitP
     found = tuple(each for each in reversed(head.commits_since(first)) if each.manifest_version <= last)
     expected = None if behind is None else behind.commit_id
     for commit in found:
+        check_cancelled()
         if commit.parent_id != expected:
             raise ChangeCursorRejectedError("position")
         expected = commit.id

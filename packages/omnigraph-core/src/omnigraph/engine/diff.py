@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.engine.cells import cells, json_objects
 from omnigraph.engine.change_filter import KINDS, ChangeFilter
 from omnigraph.engine.row_changes import DELETE, INSERT, OPS, UPDATE, RowChanges, row_changes
@@ -144,6 +145,7 @@ class Diff:
         wanted: ChangeFilter | None = None,
         *,
         lifetime: Lifetime | None = None,
+        deadline: float | None = None,
     ) -> None:
         """Compare two snapshots of one graph.
 
@@ -153,6 +155,7 @@ class Diff:
             tables: of the graph.
             wanted: which changes are to be shown; None for all.
             lifetime: of the handle that this belongs to.
+            deadline: seconds that each reading may take, from its begin.
 
         Raises:
             NotFoundError: the filter names a type that neither snapshot has.
@@ -163,6 +166,7 @@ class Diff:
         self._pairs = paired_types(before, after, self.filter)
         self._tables = tables
         self._lifetime = lifetime
+        self._deadline = deadline
 
     def __repr__(self) -> str:
         return f"<Diff from commit {self.from_commit.id} to {self.to_commit.id}>"
@@ -203,7 +207,7 @@ class Diff:
         }
 
     def _rows(self) -> Iterator[tuple[TypeTable, RowChanges]]:
-        found = self._read()
+        found = TimeLimit(self._deadline, "diff").each(self._read())
         return found if self._lifetime is None else self._lifetime.each(found)
 
     def _read(self) -> Iterator[tuple[TypeTable, RowChanges]]:

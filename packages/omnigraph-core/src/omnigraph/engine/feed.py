@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+from omnigraph.cancellation import TimeLimit, check_cancelled
 from omnigraph.engine.change_filter import ChangeFilter
 from omnigraph.engine.commit_changes import PHYSICAL, changes_between, gaps_told
 from omnigraph.engine.diff import Change
@@ -95,6 +96,7 @@ def poll(repository: Repository, request: FeedRequest) -> FeedPage:
     walk = CommitWalk(repository, head, place.behind)
     blocks: list[ChangeBlock] = []
     for commit in islice(walk.commits(), request.max_commits):
+        check_cancelled()
         if place.mark is not None and place.mark.commit_id != commit.id:
             raise ChangeCursorRejectedError("position")
         try:
@@ -127,10 +129,14 @@ def poll(repository: Repository, request: FeedRequest) -> FeedPage:
     )
 
 
-def follow(repository: Repository, request: FeedRequest) -> Iterator[FeedPage]:
-    """Page after page, until one has caught up with the head; each is read when it is asked for. Raises as ``poll``."""
+def follow(repository: Repository, request: FeedRequest, *, deadline: float | None = None) -> Iterator[FeedPage]:
+    """Page after page, until one has caught up with the head; each is read when it is asked for. Raises as ``poll``.
+
+    ``deadline`` is the seconds that each page may take.
+    """
     while True:
-        page = poll(repository, request)
+        with TimeLimit(deadline, "change feed"):
+            page = poll(repository, request)
         yield page
         if page.caught_up:
             return

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.engine.baseline import baseline_parts
 from omnigraph.engine.change_filter import ChangeFilter
 from omnigraph.engine.change_span import ChangeSpan, plan_span
@@ -34,6 +35,7 @@ class Changes:
         limit: int = DEFAULT_CHANGES,
         max_bytes: int = DEFAULT_BYTES,
         max_commits: int = DEFAULT_COMMITS,
+        deadline: float | None = None,
     ) -> FeedPage:
         """The next page of what happened to a branch, commit by commit, the oldest first.
 
@@ -49,6 +51,7 @@ class Changes:
             limit: at most so many changes, up to 8,192.
             max_bytes: at most so much JSON, up to 32 MiB; a single change that is larger comes alone.
             max_commits: at most so many commits, up to 512.
+            deadline: seconds that a page may take; None is no bound.
 
         Raises:
             InvalidInputError: a bound or a filter is wrong.
@@ -57,8 +60,9 @@ class Changes:
             ChangeSchemaBoundaryError: the next commit changed the schema.
             ChangeFeedGapError: what the next commit changed was reclaimed.
             ClosedError: the graph was closed.
+            DeadlineError: it took longer than ``deadline``; the same page can be asked for again.
         """
-        with self._repository.lifetime:
+        with TimeLimit(deadline, "change feed"), self._repository.lifetime:
             return poll(
                 self._repository,
                 FeedRequest(
@@ -85,6 +89,7 @@ class Changes:
         limit: int = DEFAULT_CHANGES,
         max_bytes: int = DEFAULT_BYTES,
         max_commits: int = DEFAULT_COMMITS,
+        deadline: float | None = None,
     ) -> Iterator[FeedPage]:
         """Page after page, until one has caught up with the branch; each is read when it is asked for.
 
@@ -100,7 +105,7 @@ class Changes:
             max_bytes=max_bytes,
             max_commits=max_commits,
         )
-        return self._repository.lifetime.each(follow(self._repository, request))
+        return self._repository.lifetime.each(follow(self._repository, request, deadline=deadline))
 
     def span(
         self,
@@ -113,6 +118,7 @@ class Changes:
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
         max_commits: int | None = None,
+        deadline: float | None = None,
     ) -> ChangeSpan:
         """The next commits of a branch, for other processes to read what they changed; no row is read here.
 
@@ -125,6 +131,7 @@ class Changes:
             types: as of a page.
             ops: as of a page.
             max_commits: at most so many commits; by default all that there are.
+            deadline: as of a page.
 
         Raises:
             InvalidInputError: a bound or a filter is wrong.
@@ -133,8 +140,9 @@ class Changes:
             ChangeSchemaBoundaryError: the next commit changed the schema.
             ChangeFeedGapError: what the next commit changed was reclaimed.
             ClosedError: the graph was closed.
+            DeadlineError: it took longer than ``deadline``.
         """
-        with self._repository.lifetime:
+        with TimeLimit(deadline, "change feed"), self._repository.lifetime:
             request = FeedRequest(
                 branch=branch,
                 start=start,
@@ -153,9 +161,10 @@ class Changes:
         ops: Sequence[str] | None = None,
         limit: int = DEFAULT_CHANGES,
         max_bytes: int = DEFAULT_BYTES,
+        deadline: float | None = None,
     ) -> CommitPage:
         """What one commit changed against the commit before it, a page at a time. Arguments and errors as above."""
-        with self._repository.lifetime:
+        with TimeLimit(deadline, "change feed"), self._repository.lifetime:
             return commit_changes(
                 self._repository,
                 CommitRequest(
@@ -167,16 +176,20 @@ class Changes:
                 ),
             )
 
-    def baseline(self, branch: str = "main", *, types: Sequence[str] | None = None) -> Iterator[str]:
+    def baseline(
+        self, branch: str = "main", *, types: Sequence[str] | None = None, deadline: float | None = None
+    ) -> Iterator[str]:
         """Everything that a branch holds as lines of an export, and a last line with the cursor to go on from.
 
         The last line is ``{"baseline": {"snapshot_commit_id": ..., "resume_cursor": ...}}``; where it is missing, the
-        baseline was cut short. The cursor is for pages with the same ``types``.
+        baseline was cut short. The cursor is for pages with the same ``types``. ``deadline`` is as of an export.
 
         Raises:
             NotFoundError: there is no such branch or type.
             ClosedError: the graph was closed.
+            DeadlineError: it took longer than ``deadline``; raised while iterating too.
         """
-        with self._repository.lifetime:
+        limit = TimeLimit(deadline, "baseline")
+        with limit, self._repository.lifetime:
             parts = baseline_parts(self._repository, branch, types=types)
-        return self._repository.lifetime.each_of(parts)
+        return self._repository.lifetime.each_of(limit.each(parts))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.engine.change_filter import ChangeFilter
 from omnigraph.engine.diff import Diff
 from omnigraph.engine.entity_at import entity_at
@@ -27,6 +28,7 @@ class Comparing:
         kinds: Sequence[str] | None = None,
         types: Sequence[str] | None = None,
         ops: Sequence[str] | None = None,
+        deadline: float | None = None,
     ) -> Diff:
         """What differs between two states, read as it is asked for.
 
@@ -37,15 +39,17 @@ class Comparing:
             kinds: only changes of these: ``node``, ``edge``.
             types: only changes of these types; ``node:Film`` and ``edge:Film`` tell types of one name apart.
             ops: only these: ``insert``, ``update``, ``delete``.
+            deadline: seconds that this call may take, and each reading of the diff from its begin; None is no bound.
 
         Raises:
             NotFoundError: there is no such branch, commit, version or type.
             InvalidInputError: there are no such kinds or ops.
+            DeadlineError: it took longer than ``deadline``; also raised while the diff is read.
         """
-        with self._lifetime:
+        with TimeLimit(deadline, "diff"), self._lifetime:
             wanted = ChangeFilter.of(kinds=kinds, types=types, ops=ops)
             before, after = self._state(a), self._state(b)
-            return Diff(before, after, self._repository.tables, wanted, lifetime=self._lifetime)
+            return Diff(before, after, self._repository.tables, wanted, lifetime=self._lifetime, deadline=deadline)
 
     def entity_at(self, type_name: str, id: str, at: SnapshotLike) -> dict[str, Any] | None:  # noqa: A002
         """One node or edge as it was at a state, as JSON values with its id, and its ends as ``from`` and ``to``.

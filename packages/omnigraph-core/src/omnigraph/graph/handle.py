@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.engine.reader import QuerySource
 from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import select_types
@@ -122,6 +123,7 @@ class Graph(ReadVerbs, Comparing):
         actor: str | None = None,
         load_id: str | None = None,
         progress: Callable[[LoadProgress], None] | None = None,
+        deadline: float | None = None,
     ) -> LoadResult:
         """Load records as one commit: all of them, or none.
 
@@ -135,6 +137,8 @@ class Graph(ReadVerbs, Comparing):
             actor: who loads, where it is not who opened the graph.
             load_id: names this load; repeating it under the same name does nothing.
             progress: is called as the load goes on.
+            deadline: seconds that the call may take; None is no bound. A call that has announced its commit goes on to
+                its end.
 
         Raises:
             InvalidInputError: records that are no rows of the schema, with file and line, up to 100 of each reason.
@@ -142,8 +146,9 @@ class Graph(ReadVerbs, Comparing):
             EmbeddingError: the embedder failed to make a vector that records leave out.
             HeadMovedError: the graph moved on while an overwrite was under way.
             NotFoundError: there is no such branch.
+            DeadlineError: it took longer than ``deadline``; nothing was written.
         """
-        with self._writing():
+        with TimeLimit(deadline, "load"), self._writing():
             check_name(actor, "actor")
             check_name(load_id, "load id")
             request = LoadRequest(
@@ -168,6 +173,7 @@ class Graph(ReadVerbs, Comparing):
         actor: str | None = None,
         if_commit: str | Commit | None = None,
         on_conflict: OnConflict = "fail",
+        deadline: float | None = None,
     ) -> MutationResult:
         """Insert, update or delete, as one commit; none when nothing matched.
 
@@ -180,6 +186,8 @@ class Graph(ReadVerbs, Comparing):
             if_commit: do it only if this is the newest commit of the branch; maintenance after it does not count.
             on_conflict: when others change what an update or delete is about while it is under way: ``fail`` with a
                 conflict, or ``retry`` on the state as it is then. Inserts are always tried again.
+            deadline: seconds that the call may take; None is no bound. A call that has announced its commit goes on to
+                its end.
 
         Raises:
             CompileError: the mutation is wrong; every mistake is told, with its place.
@@ -188,8 +196,9 @@ class Graph(ReadVerbs, Comparing):
             ConflictError: others changed what it is about, ``if_commit`` is not the newest commit, or the deadline
                 passed.
             NotFoundError: there is no such branch.
+            DeadlineError: it took longer than ``deadline``; nothing was written.
         """
-        with self._writing():
+        with TimeLimit(deadline, "mutation"), self._writing():
             check_name(actor, "actor")
             request = MutationRequest(
                 name=name,

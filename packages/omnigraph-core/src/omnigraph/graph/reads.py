@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.engine.budget import QueryBudget
 from omnigraph.engine.explanation import Explanation, make_explanation
 from omnigraph.engine.export import export_parts
@@ -172,16 +173,29 @@ class ReadVerbs:
             return tuple(make_scan(self._repository, seen, target, None) for target in wanted)
 
     def export(
-        self, *, branch: str = "main", snapshot: SnapshotLike | None = None, types: Sequence[str] | None = None
+        self,
+        *,
+        branch: str = "main",
+        snapshot: SnapshotLike | None = None,
+        types: Sequence[str] | None = None,
+        deadline: float | None = None,
     ) -> Iterator[str]:
         """One branch as JSONL, line by line without the line ends, in an order that depends on content only.
 
         Rows are read as lines are asked for; after a close there are no more lines.
 
+        Args:
+            branch: the branch.
+            snapshot: a moment instead: a snapshot, the id of a commit or a version of the manifest.
+            types: names of types; by default all.
+            deadline: seconds from this call to the last line, with what the caller does in between; None is no bound.
+
         Raises:
             NotFoundError: there is no such type, branch, commit or version.
+            DeadlineError: it took longer than ``deadline``; raised while iterating too.
         """
-        with self._lifetime:
+        limit = TimeLimit(deadline, "export")
+        with limit, self._lifetime:
             seen = self._repository.snapshot_of(branch, snapshot)
             parts = export_parts(seen, self._repository.tables, types=types)
-        return self._lifetime.each_of(parts)
+        return self._lifetime.each_of(limit.each(parts))

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 
 import pyarrow as pa
 
+from omnigraph.cancellation import checker
 from omnigraph.errors import InternalError, StorageError
 from omnigraph.tables.arrow_schema import is_blob, physical_batch, physical_schema
 from omnigraph.tables.failures import translating
@@ -29,6 +30,8 @@ class Incoming:
         self._has_blobs = any(is_blob(each) for each in schema)
         self._required = [place for place, each in enumerate(schema) if not each.nullable]
         self._failure: BaseException | None = None
+        # Lance asks for batches in a thread of its own, which knows nothing of the call.
+        self._check = checker()
 
     def physical(self) -> pa.Table | pa.RecordBatchReader:
         """The rows as Lance takes them: a table stays one, a stream too."""
@@ -58,6 +61,7 @@ class Incoming:
 
     def _batches(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
+            self._check()
             for place in self._required:
                 if batch.column(place).null_count:
                     raise InternalError(f"Rows to write have no value for {self._logical.names[place]!r}.")

@@ -17,6 +17,7 @@ from typing import Any, Final
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Index
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import InternalError
 from omnigraph.storage import ObjectKey
 from omnigraph.tables.coverage import VECTOR_METRIC, coverage_of, uncovered_parts, vectors_in
@@ -55,6 +56,8 @@ def stage_indexes(base: LanceSnapshot, specs: Sequence[IndexSpec]) -> LanceStage
     for spec in specs:
         if spec.kind not in _LANCE_KINDS:
             raise InternalError(f"There is no kind of index {spec.kind!r}.")
+        # What Lance builds is not cut off, so this is the place to stop.
+        check_cancelled()
         is_new = all(each.spec.name != spec.name for each in coverage_of(base))
         missing = uncovered_parts(base, spec.name)
         # An empty table gets its index too, so that it counts as indexed.

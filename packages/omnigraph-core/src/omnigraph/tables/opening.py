@@ -14,6 +14,7 @@ import lance
 from lance import LanceDataset
 from lance.lance import _Session
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter
 from omnigraph.tables.counting import note
@@ -74,6 +75,7 @@ def open_dataset(place: Place, *, version: int | None, session: Session | None, 
     Raises:
         StorageError: ``not_found`` when there is no such version, ``permanent`` when what lies there is no version.
     """
+    check_cancelled()
     note(counted)
     with translating("open", place.uri):
         found = lance.dataset(place.uri, version=version, storage_options=place.options, session=session)

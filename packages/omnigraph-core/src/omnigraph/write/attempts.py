@@ -24,6 +24,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
+from omnigraph.cancellation import uncancellable
 from omnigraph.errors import BranchReplacedError, ConstraintError, HeadMovedError, StorageCondition, StorageError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
@@ -128,9 +129,10 @@ class _Attempts:
             raise
         self.leftovers.put_back()
         try:
-            self.request.after(published)
-            if self.repository.on_published is not None:
-                self.repository.on_published(published.log, published.moved)
+            with uncancellable():
+                self.request.after(published)
+                if self.repository.on_published is not None:
+                    self.repository.on_published(published.log, published.moved)
         # The commit is made and durable: whatever goes wrong from here on is no reason to say otherwise.
         except Exception as error:  # noqa: BLE001
             _log.warning("After commit %s, which is made: %s", published.commit.id, error)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.errors import NotFoundError
 from omnigraph.history.branches import MAIN, Branch, list_branch_names
 from omnigraph.history.commits import Commit
@@ -87,6 +88,7 @@ class Branches:
         expect_head: str | Commit | None = None,
         delete_branch: bool = False,
         actor: str | None = None,
+        deadline: float | None = None,
     ) -> MergeResult:
         """Do to a branch what another one did since they parted, as one commit with two parents; or nothing.
 
@@ -100,17 +102,20 @@ class Branches:
             expect_head: merge only if this is the newest commit of ``into``; maintenance after it does not count.
             delete_branch: delete the source afterwards; if that fails, the result says so, and the merge stands.
             actor: who merges, where it is not who opened the graph.
+            deadline: seconds that the call may take; None is no bound. A call that has announced its commit goes on to
+                its end.
 
         Raises:
             MergeConflictError: the branches contradict each other; every conflict is told, and nothing was merged.
             HeadMovedError: ``expect_head`` is not the newest commit.
             NotFoundError: there is no such branch.
             InvalidInputError: a branch into itself, or no such strategy.
-            ConflictError: their schemas differ, or the deadline passed.
+            ConflictError: their schemas differ, or others kept publishing first.
+            DeadlineError: it took longer than ``deadline``; nothing was written.
         """
         check_name(actor, "actor")
         repository = self._repository
-        with repository.lifetime:
+        with TimeLimit(deadline, "merge"), repository.lifetime:
             request = MergeRequest(
                 source=source,
                 into=into,

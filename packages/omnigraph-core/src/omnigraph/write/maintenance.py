@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from omnigraph.cancellation import TimeLimit
 from omnigraph.history.repository import Repository
 from omnigraph.write.indices import IndexReport, ensure_indices
 from omnigraph.write.recovery.sweep import heal
@@ -14,16 +15,18 @@ class Maintenance:
         self._repository = repository
         self._actor = actor
 
-    def ensure_indices(self, branch: str = "main") -> IndexReport:
+    def ensure_indices(self, branch: str = "main", *, deadline: float | None = None) -> IndexReport:
         """Build every index that the schema declares and that is missing or does not cover every row.
 
         One commit for all of them; none when there is nothing to do. Reads are right without it, and slower.
+        ``deadline`` is the seconds that the call may take; the building of one index is not cut off.
 
         Raises:
             NotFoundError: there is no such branch.
             ReadOnlyError: the graph was opened for reading.
             ClosedError: the graph was closed.
+            DeadlineError: it took longer than ``deadline``; nothing was written.
         """
-        with self._repository.lifetime:
+        with TimeLimit(deadline, "building of indexes"), self._repository.lifetime:
             heal(self._repository)
             return ensure_indices(self._repository, branch, actor=self._actor)

@@ -165,7 +165,8 @@ class _Call:
     def bound(self, schema: GraphSchema) -> BoundMutation:
         """The statements, by a schema; made again only if that is another one than before."""
         if self._bound is None or self._bound.schema.digest != schema.digest:
-            plan = self.reader.plan(self.source, self.request.name, schema)
+            with self._spending().limit:
+                plan = self.reader.plan(self.source, self.request.name, schema)
             if not isinstance(plan, MutationPlan):
                 raise InvalidInputError(
                     f"{plan.name} only reads, so it cannot be run as a mutation.",
@@ -190,8 +191,9 @@ class _Call:
         if is_void:
             self._files.forget()
         committed = CommittedRows(snapshot, repository.tables, repository.warm)
-        spending = Spending(QueryBudget.of(self.reader.settings), is_given=False)
-        outcome = self._outcome = run_statements(bound, committed, spending)
+        spending = self._spending()
+        with spending.limit:
+            outcome = self._outcome = run_statements(bound, committed, spending)
         if outcome.is_empty:
             reach(failpoints.MUTATION_POST_NO_EFFECT_PRE_GATE)
             if self.request.if_commit is not None:
@@ -216,6 +218,9 @@ class _Call:
             ),
             effects=staged.effects,
         )
+
+    def _spending(self) -> Spending:
+        return Spending(QueryBudget.of(self.reader.settings), is_given=False)
 
     def keep_warm(self, published: Published) -> None:
         if self._staged is not None:

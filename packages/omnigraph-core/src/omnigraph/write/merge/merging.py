@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 
 from omnigraph import failpoints
+from omnigraph.cancellation import uncancellable
 from omnigraph.engine.diff import ARROW_SCHEMA, arrow_rows, type_order
 from omnigraph.engine.row_changes import RowChanges
 from omnigraph.errors import BranchReplacedError, ConflictError, MergeConflictError, OmnigraphError
@@ -226,8 +227,10 @@ def _without_source(
 ) -> MergeResult:
     """Delete the branch that was merged; that it cannot be is no failure of the merge."""
     try:
-        _refuse_unmerged(source, repository.newest(request.source))
-        delete_branch(repository, request.source)
+        # The commit is made, so the call goes on to its end.
+        with uncancellable():
+            _refuse_unmerged(source, repository.newest(request.source))
+            delete_branch(repository, request.source)
     except OmnigraphError as error:
         return replace(result, branch_delete_error=error.message)
     return replace(result, branch_deleted=True)

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.history.schemas import TypeTable
 from omnigraph.tables.interface import TableStorage
 from omnigraph.write.changeset import ChangeMode, TypeChange
@@ -99,6 +100,7 @@ class ChangedRows:
         held: list[pa.RecordBatch] = []
         rows = 0
         for batch in self.change.rows.read(self._tables, list(dict.fromkeys(columns))):
+            check_cancelled()
             for start in range(0, batch.num_rows, BATCH_ROWS):
                 held.append(batch.slice(start, BATCH_ROWS))
                 rows += held[-1].num_rows

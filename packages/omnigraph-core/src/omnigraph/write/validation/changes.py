@@ -17,6 +17,7 @@ would lose an end. A mutation that removes nodes also removes their edges.
 
 from __future__ import annotations
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.write.changeset import ChangeMode, ChangeSet
 from omnigraph.write.committed import CommittedRows
@@ -49,15 +50,19 @@ def validate_changes(
     written = [each for each in rows.values() if each.mode is not ChangeMode.REMOVE]
     if not values_are_checked:
         for changed in written:
+            check_cancelled()
             check_changed_values(changed, problems)
     for changed in (each for each in written if each.target.kind == "node"):
+        check_cancelled()
         check_ids(changed, committed, problems, limits)
+        check_cancelled()
         check_unique(changed, committed, problems, limits)
     nodes = NodesAfter(rows, committed, limits)
     edges = [each for each in schema.tables.values() if each.kind == "edge"]
     for changed in (each for each in written if each.target.kind == "edge"):
         expect_endpoints(changed, schema, nodes)
     for edge in edges:
+        check_cancelled()
         changed_edges = rows.get(edge.key)
         if changed_edges is not None and changed_edges.mode is not ChangeMode.REMOVE:
             check_ids(changed_edges, committed, problems, limits)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
+from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import ResourceLimitError
 from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 
@@ -181,6 +182,7 @@ def run(
         register(context, name, rows, failures, as_views=as_views)
     try:
         for batch in context.sql(sql).execute_stream():
+            check_cancelled()
             yield batch.to_pyarrow()
     except Exception as error:
         if failures:
