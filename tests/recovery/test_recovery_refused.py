@@ -73,9 +73,9 @@ FORGERIES: dict[str, tuple[Callable[[Found], Found], str]] = {
         lambda found: changed(found, lambda facts: facts.update(schema_version=facts["schema_version"] + 1)),
         "version",
     ),
-    "cut in the middle": (lambda found: Found(found.name, found.data[: len(found.data) // 2]), "no JSON"),
-    "empty": (lambda found: Found(found.name, b""), "no JSON"),
-    "no JSON": (lambda found: Found(found.name, b"\x00\xffplan"), "no JSON"),
+    "cut in the middle": (lambda found: Found(found.name, found.data[: len(found.data) // 2]), "not JSON"),
+    "empty": (lambda found: Found(found.name, b""), "not JSON"),
+    "no JSON": (lambda found: Found(found.name, b"\x00\xffplan"), "not UTF-8"),
     "JSON, and no object": (lambda found: Found(found.name, b"[]"), "no object"),
     "huge": (
         lambda found: Found(found.name, found.data[:-1] + b" " * (MAX_SIDECAR_BYTES - len(found.data) + 2) + b"}"),

@@ -63,8 +63,8 @@ def changed(text: bytes, **members: Any) -> bytes:
 
 
 DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
-    "damaged": (lambda text: text[:-10], "it is no JSON"),
-    "empty": (lambda text: b"", "it is no JSON"),
+    "damaged": (lambda text: text[:-10], "it is not JSON"),
+    "empty": (lambda text: b"", "it is not JSON"),
     "of a newer release": (lambda text: changed(text, schema_version=3), "its form is version 3"),
     "of another graph": (lambda text: changed(text, graph=new_ulid()), "it belongs to another graph"),
     "of another operation": (

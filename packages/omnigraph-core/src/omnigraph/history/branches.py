@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
+from omnigraph.control_json import ControlJsonError
 from omnigraph.errors import FormatError, InvalidInputError, NotFoundError
 from omnigraph.history.commits import from_micros, to_micros
 from omnigraph.history.ref_names import is_unicode, name_of_segment, ref_segment
 from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.storage.control_objects import MAX_REF_BYTES, read_control_object
 from omnigraph.tables.interface import TablePin
 
 MAIN: Final = "main"
@@ -126,21 +128,31 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
     if not isinstance(given, str) or not given.strip() or not is_unicode(given):
         raise InvalidInputError(f"{name!r} is no branch name.", help='Branches have names such as "main".')
     key = branch_key(adapter, name)
-    data = adapter.read_if_exists(key)
-    if data is None:
+    try:
+        facts = read_control_object(adapter, key, max_bytes=MAX_REF_BYTES)
+    except ControlJsonError as error:
+        raise _damaged(adapter, name, error) from error
+    if facts is None:
         raise NotFoundError(
             f'There is no branch "{name}".',
             help=f'List what there is: omnigraph branch list. Make it: omnigraph branch create URI "{name}".',
             details={"branch": name},
         )
     try:
-        return _parse_ref(data, name)
+        return _parse_ref(facts, name)
     except (ValueError, KeyError, TypeError, OverflowError, OSError) as error:
-        raise FormatError(
-            f"The branch object {adapter.uri(key)} is damaged.",
-            help="Restore it from a copy of the graph.",
-            details={"branch": name, "uri": adapter.uri(key)},
-        ) from error
+        raise _damaged(adapter, name, "it does not say what the object of this branch says") from error
+
+
+def _damaged(adapter: StorageAdapter, name: str, why: object) -> FormatError:
+    uri = adapter.uri(branch_key(adapter, name))
+    # Without the object of main there is no graph, so main cannot be deleted.
+    delete = f', or delete the branch with what was not merged of it: omnigraph branch delete {adapter.root} "{name}"'
+    return FormatError(
+        f"The branch object {uri} is damaged: {why}.",
+        help=f"Restore it from a copy of the graph{'' if name == MAIN else delete}.",
+        details={"branch": name, "uri": uri},
+    )
 
 
 def list_branch_names(adapter: StorageAdapter) -> list[str]:
@@ -168,8 +180,7 @@ def branch_key(adapter: StorageAdapter, name: str) -> ObjectKey:
     return adapter.key(f"{REFS_PREFIX}/{ref_segment(name)}")
 
 
-def _parse_ref(data: bytes, name: str) -> BranchRef:
-    facts = json.loads(data)
+def _parse_ref(facts: Any, name: str) -> BranchRef:
     physical, incarnation, root = facts["physical"], facts["incarnation"], facts["root"]
     if facts["name"] != name or not all(isinstance(each, str) and each for each in (physical, incarnation, root)):
         raise ValueError(facts)

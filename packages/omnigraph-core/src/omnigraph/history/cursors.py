@@ -23,6 +23,7 @@ from typing import Any, Final, Literal, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.control_json import ControlJsonError, read_control_json
 from omnigraph.errors import ChangeCursorRejectedError, InternalError
 from omnigraph.history.commits import Commit
 
@@ -160,8 +161,8 @@ def _document(token: object) -> dict[str, Any]:
     if hashlib.sha256(raw).digest() != digest or _encoded(data) != token:
         raise ChangeCursorRejectedError("checksum")
     try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError) as error:
+        document = read_control_json(raw)
+    except ControlJsonError as error:
         raise ChangeCursorRejectedError("form") from error
     if not isinstance(document, dict):
         raise ChangeCursorRejectedError("form")

@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from omnigraph.config import DEFAULT_RECOVERY_PATIENCE
-from omnigraph.errors import StorageError
+from omnigraph.errors import ResourceLimitError, StorageError
 from omnigraph.history.ulids import new_ulid
 from omnigraph.history.whereabouts import whereabouts
 from omnigraph.storage import ObjectKey, StorageAdapter
@@ -35,6 +35,8 @@ BEAT_SECONDS: Final = 5.0
 
 LOOK_SECONDS: Final = 1.0
 """How often an observer looks for one heartbeat, at most."""
+
+_MAX_BEAT_BYTES: Final = 4 * 1024
 
 _log: Final = logging.getLogger(__name__)
 
@@ -166,7 +168,7 @@ class Observer:
                 return None
             if now - before.looked < min(LOOK_SECONDS, self.patience / 2):
                 return None
-        beat = self._adapter.read_if_exists(heartbeat_key(self._adapter, writer))
+        beat = self._beat_of(writer)
         with self._lock:
             now = self._now()
             if before.since is None or before.beat != beat:
@@ -174,6 +176,13 @@ class Observer:
                 return None if before.since is None or beat is None else True
             self._seen[operation_id] = replace(before, looked=now)
             return False if now - before.since >= self.patience else None
+
+    def _beat_of(self, writer: str) -> bytes | None:
+        try:
+            return self._adapter.read_if_exists(heartbeat_key(self._adapter, writer), max_bytes=_MAX_BEAT_BYTES)
+        except ResourceLimitError:
+            # No writer wrote that. It stays the same, so the writer counts as dead when the patience is over.
+            return b""
 
     def keep(self, operations: Container[str]) -> None:
         """Forget all that was seen of others than these operations."""

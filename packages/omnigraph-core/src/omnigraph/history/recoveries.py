@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from omnigraph.control_json import read_control_json
 from omnigraph.errors import FormatError, StorageCondition, StorageError
 from omnigraph.history.commits import to_micros
 from omnigraph.tables.log import LogConflictError, LogRefusedError, LogStore, LogTable
@@ -244,6 +245,6 @@ def _recovery(row: dict[str, Any]) -> Recovery:
         operation_id=row["operation_id"],
         writer_kind=row["sidecar_writer_kind"],
         branch=row["branch"],
-        tables=tuple(TableOutcome(**each) for each in json.loads(row["per_table_outcomes_json"])),
+        tables=tuple(TableOutcome(**each) for each in read_control_json(row["per_table_outcomes_json"])),
         created_at=row["created_at"].astimezone(UTC),
     )

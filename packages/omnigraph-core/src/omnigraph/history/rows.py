@@ -21,6 +21,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from omnigraph.control_json import ControlJsonError, read_control_json
 from omnigraph.errors import FormatError
 
 TABLE: Final = "table"
@@ -74,9 +75,9 @@ class ManifestRow:
     def facts(self) -> dict[str, Any]:
         """The metadata, taken apart."""
         try:
-            facts = json.loads(self.metadata or "{}")
-        except ValueError as error:
-            raise damaged(f"the metadata of {self.object_id} is no JSON") from error
+            facts = read_control_json(self.metadata or "{}")
+        except ControlJsonError as error:
+            raise damaged(f"the metadata of {self.object_id} cannot be read: {error}") from error
         if not isinstance(facts, dict):
             raise damaged(f"the metadata of {self.object_id} is no object")
         return facts

@@ -12,6 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
+from omnigraph.control_json import ControlJsonError, read_control_json
 from omnigraph.errors import FormatError
 
 STAMP_KEY: Final = "omnigraph:internal_schema_version"
@@ -95,7 +96,7 @@ def _check_features(raw: str | None, uri: str) -> None:
 def _parse_features(raw: str) -> list[str] | None:
     """The names, or None for what is not an array of names."""
     try:
-        found = json.loads(raw)
-    except (ValueError, RecursionError):
+        found = read_control_json(raw)
+    except ControlJsonError:
         return None
     return found if isinstance(found, list) and all(isinstance(each, str) and each for each in found) else None

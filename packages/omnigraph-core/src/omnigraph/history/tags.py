@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
+from omnigraph.control_json import ControlJsonError
 from omnigraph.errors import FormatError, NotFoundError
 from omnigraph.history.commits import from_micros, to_micros
 from omnigraph.history.ref_names import check_ref_name, looks_like_commit_id, name_of_segment, ref_segment
 from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.storage.control_objects import MAX_REF_BYTES, read_control_object
 
 TAGS_PREFIX: Final = "_refs/tags"
 
@@ -100,22 +102,30 @@ def no_such_tag(name: str) -> NotFoundError:
 
 def _read(adapter: StorageAdapter, name: str) -> Tag | None:
     key = tag_key(adapter, name)
-    data = adapter.read_if_exists(key)
-    if data is None:
+    try:
+        facts = read_control_object(adapter, key, max_bytes=MAX_REF_BYTES)
+    except ControlJsonError as error:
+        raise _damaged(adapter, name, error) from error
+    if facts is None:
         return None
     try:
-        return _parse_tag(data, name)
+        return _parse_tag(facts, name)
     # A time too large for a date is an OverflowError, or an OSError of the C library.
     except (ValueError, KeyError, TypeError, OverflowError, OSError) as error:
-        raise FormatError(
-            f"The tag object {adapter.uri(key)} is damaged.",
-            help="Delete the tag and make it anew, or restore the object from a copy of the graph.",
-            details={"tag": name, "uri": adapter.uri(key)},
-        ) from error
+        raise _damaged(adapter, name, "it does not say what the object of this tag says") from error
 
 
-def _parse_tag(data: bytes, name: str) -> Tag:
-    facts = json.loads(data)
+def _damaged(adapter: StorageAdapter, name: str, why: object) -> FormatError:
+    uri = adapter.uri(tag_key(adapter, name))
+    return FormatError(
+        f"The tag object {uri} is damaged: {why}.",
+        help="Delete the tag and make it anew, or restore the object from a copy of the graph: "
+        f'omnigraph tag delete {adapter.root} "{name}".',
+        details={"tag": name, "uri": uri},
+    )
+
+
+def _parse_tag(facts: Any, name: str) -> Tag:
     version, micros = facts["manifest_version"], facts["created_at"]
     if not (
         facts["name"] == name

@@ -66,7 +66,7 @@ class Branches:
             return self._of(self._repository.newest(name))
 
     def delete(self, name: str) -> None:
-        """Delete a branch at once. Whoever writes to it at that moment is told that it is gone.
+        """Delete a branch at once, a damaged one too. Whoever writes to it at that moment is told that it is gone.
 
         What was merged from it stays. Its own commits can be read by their ids until they are reclaimed.
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 from omnigraph import failpoints
-from omnigraph.errors import AlreadyExistsError, InvalidInputError, NotFoundError, StorageError
+from omnigraph.errors import AlreadyExistsError, FormatError, InvalidInputError, NotFoundError, StorageError
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import MAIN, Branch, BranchRef, branch_key, resolve_branch, spell_ref
 from omnigraph.history.log import ManifestLog, fork_manifest
@@ -51,6 +51,8 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
 def delete_branch(repository: Repository, name: str) -> None:
     """Delete a branch; its commits stay where they were merged, and may be read by their ids until they are reclaimed.
 
+    One whose object is damaged is deleted by its name.
+
     Raises:
         NotFoundError: there is no such branch.
         InvalidInputError: it is main.
@@ -58,9 +60,15 @@ def delete_branch(repository: Repository, name: str) -> None:
     """
     if name == MAIN:
         raise InvalidInputError("main cannot be deleted: it is what the graph began with.", help="Delete another one.")
-    ref = repository.resolve(name)
-    _remove(repository, ref)
-    repository.forget_branch(ref)
+    try:
+        ref = repository.resolve(name)
+    except FormatError:
+        # Its name is enough to delete it, and nothing else would take the object away. It must be of this graph.
+        repository.refuse_replaced()
+        repository.adapter.delete(branch_key(repository.adapter, name))
+    else:
+        _remove(repository, ref)
+        repository.forget_branch(ref)
     reach(failpoints.BRANCH_DELETE_POST_NATIVE)
 
 

@@ -8,10 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from uuid import UUID
 
+from omnigraph.control_json import ControlJsonError, read_control_json
 from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import CommitKind, from_micros, to_micros
 from omnigraph.history.rows import table_location
 from omnigraph.history.whereabouts import Whereabouts
+from omnigraph.storage import MAX_OBJECT_BYTES
 from omnigraph.tables.interface import TablePin
 from omnigraph.write.plan import (
     AdoptedTable,
@@ -98,9 +100,9 @@ def parse_sidecar(data: bytes, operation_id: str) -> AnnouncedPlan:
         SidecarFormError: it is no plan, of a newer release, or contradicts itself.
     """
     try:
-        raw = json.loads(data)
-    except (ValueError, RecursionError) as error:
-        raise SidecarFormError("it is no JSON") from error
+        raw = read_control_json(data, max_bytes=MAX_OBJECT_BYTES)
+    except ControlJsonError as error:
+        raise SidecarFormError(str(error)) from error
     if not isinstance(raw, dict):
         raise SidecarFormError("it is no object")
     facts = _Facts(raw, "")

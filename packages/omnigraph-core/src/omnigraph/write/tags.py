@@ -45,7 +45,7 @@ def delete_tag(adapter: StorageAdapter, name: str) -> None:
     """
     check_ref_name(name, "tag")
     key = tag_key(adapter, name)
-    if adapter.read_if_exists(key) is None:
+    if not adapter.exists(key):
         raise no_such_tag(name)
     adapter.delete(key)
 

@@ -22,7 +22,8 @@ from omnigraph.errors import StorageError
 from omnigraph.history.repository import Repository
 from omnigraph.history.ulids import new_ulid
 from omnigraph.history.whereabouts import Fate, Whereabouts, fate_of, whereabouts
-from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.storage import MAX_OBJECT_BYTES, ObjectKey, StorageAdapter
+from omnigraph.storage.control_objects import read_control_object
 from omnigraph.write.bulk.ticket import BulkTicket
 from omnigraph.write.under_way import is_under_way, under_way
 
@@ -104,11 +105,10 @@ def list_leases(repository: Repository) -> list[LoadLease]:
 
 
 def _read(adapter: StorageAdapter, lease: str) -> LoadLease | None:
-    data = adapter.read_if_exists(_key(adapter, lease))
-    if data is None:
-        return None
     try:
-        facts = json.loads(data)
+        facts = read_control_object(adapter, _key(adapter, lease), max_bytes=MAX_OBJECT_BYTES)
+        if facts is None:
+            return None
         if facts["format"] != _FORMAT:
             return None
         return LoadLease(

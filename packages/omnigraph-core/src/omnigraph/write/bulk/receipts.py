@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.control_json import ControlJsonError, read_control_json
 from omnigraph.errors import InvalidInputError
 from omnigraph.errors.examples import share
 from omnigraph.tables.interface import TablePin, WrittenRows
@@ -206,8 +207,8 @@ def _json(facts: Mapping[str, Any]) -> str:
 
 def _members(text: str) -> dict[str, Any]:
     try:
-        facts = json.loads(text)
-    except ValueError as error:
+        facts = read_control_json(text)
+    except ControlJsonError as error:
         raise _no_receipt(str(error)) from error
     if not isinstance(facts, dict):
         raise _no_receipt("it is no object")
