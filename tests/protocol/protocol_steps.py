@@ -51,6 +51,8 @@ def _accept_any_version(patch: pytest.MonkeyPatch) -> None:
         return LanceDataset.commit(base.dataset, step.transaction, max_retries=0)
 
     patch.setattr(committing, "_commit_ordinary", commit)
+    # That nobody else was seen before says nothing: others may come between the look and the commit.
+    patch.setattr(committing, "is_foreign_newest", lambda _base: False)
 
 
 def _forget_own_commit(patch: pytest.MonkeyPatch) -> None:

@@ -25,6 +25,7 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import InternalError, StorageCondition, StorageError
 from omnigraph.storage import ObjectKey, StorageAdapter
+from omnigraph.tables.auto_cleanup import is_foreign_newest, refuse_auto_cleanup, warn_of_auto_cleanup
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
@@ -79,7 +80,8 @@ def commit_exact(
     steps = in_order(base, staged)
     if commit_id is not None:
         steps[-1] = _of_commit(steps[-1], commit_id)
-    if len(steps) == 1:
+    refuse_auto_cleanup(base.dataset, base.place)
+    if len(steps) == 1 and not is_foreign_newest(base):
         made = _commit_ordinary(adapter, base, steps[0])
         if made is not None:
             return _snapshot(base, made, ())
@@ -191,7 +193,11 @@ def _commit_ordinary(adapter: StorageAdapter, base: LanceSnapshot, step: LanceSt
         return None
     except LANCE_ERRORS as error:
         return _after_failure(adapter, base, step, error)
-    return made if made.version == child else None
+    if made.version == child:
+        return made
+    # Where no look came before, what others set may have had its effect.
+    warn_of_auto_cleanup(made, base.place)
+    return None
 
 
 def _after_failure(

@@ -24,6 +24,7 @@ from lance.fragment import FragmentMetadata, write_fragments
 
 from omnigraph.errors import InternalError, StorageCondition, StorageError
 from omnigraph.storage import StorageAdapter
+from omnigraph.tables.auto_cleanup import has_auto_cleanup, refuse_auto_cleanup, warn_of_auto_cleanup
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
 from omnigraph.tables.forking import fork_dataset, forked_lines, ref_file
@@ -69,6 +70,7 @@ class LogStore:
         """
         place = place_of(self.adapter, location, branch)
         dataset = open_dataset(place, version=version, session=self.session, counted="log.open")
+        warn_of_auto_cleanup(dataset, place)
         return LogTable(self.adapter, place, dataset)
 
     def stage_create(self, location: str, rows: pa.Table) -> StagedFragments:
@@ -199,13 +201,27 @@ class LogTable:
         with translating("look at", self.place.uri):
             return int(self.dataset.latest_version)
 
+    @property
+    def has_auto_cleanup(self) -> bool:
+        """Whether a publish on this version would delete older ones; no request."""
+        return has_auto_cleanup(self.dataset)
+
+    def refuse_auto_cleanup(self) -> None:
+        """Raise before a write begins if its publish would delete older versions; no request.
+
+        Raises:
+            StorageError: condition ``configuration``.
+        """
+        refuse_auto_cleanup(self.dataset, self.place)
+
     def stage(self, rows: Sequence[pa.Table]) -> StagedFragments:
         """New fragments, one per table of rows, written and durable; they belong to no version.
 
         Raises:
-            StorageError: they could not be written.
+            StorageError: they could not be written, or a commit would delete older versions.
         """
         note("log.stage")
+        refuse_auto_cleanup(self.dataset, self.place)
         with translating("write to", self.place.uri):
             written = [write_fragments(each, self.dataset, max_rows_per_file=_ONE_FILE) for each in rows]
         if any(len(each) != 1 for each in written):
@@ -234,6 +250,7 @@ class LogTable:
             StorageError: it is not known whether the publish happened; repeat it, or look for what it would have added.
         """
         note("log.publish")
+        refuse_auto_cleanup(self.dataset, self.place)
         kept = [each.metadata for each in self._chosen(keep)]
         transaction = Transaction(
             read_version=self.version,
@@ -269,6 +286,7 @@ class LogTable:
             StorageError: it could not be made, or condition ``precondition``: the name is taken.
         """
         note("log.fork")
+        refuse_auto_cleanup(self.dataset, self.place)
         place = place_of(self.adapter, str(self.place.main_key), branch)
         fork_dataset(self.dataset, branch, place)
         if place.has_files:

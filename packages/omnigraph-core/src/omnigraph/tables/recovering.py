@@ -18,6 +18,7 @@ from lance.fragment import FragmentMetadata
 
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import StorageAdapter
+from omnigraph.tables.auto_cleanup import refuse_auto_cleanup
 from omnigraph.tables.durability import sync_committed
 from omnigraph.tables.facts import NewestVersion, TablePin
 from omnigraph.tables.failures import translating
@@ -70,7 +71,12 @@ def find_committed(base: LanceSnapshot, transaction_id: str, commit_id: str) -> 
 
 
 def restore(adapter: StorageAdapter, base: LanceSnapshot) -> int:
-    """One more version, the newest, with the rows of the base; durable."""
+    """One more version, the newest, with the rows of the base; durable.
+
+    Raises:
+        StorageError: it could not be made, or would delete older versions.
+    """
+    refuse_auto_cleanup(base.dataset, base.place)
     with translating("restore", base.place.uri):
         transaction = Transaction(
             # From the newest version on, so that Lance need not read what lies between: some of it may be damaged.

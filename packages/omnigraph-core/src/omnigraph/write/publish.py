@@ -105,6 +105,10 @@ def publish(
     """
     reach(failpoints.PUBLISH_BEFORE_SIDECAR)
     log = repository.newest_known(plan.base)
+    if log.table.has_auto_cleanup:
+        # Somebody may have removed the settings since this version was opened.
+        log = repository.newest_of(log.branch)
+        log.table.refuse_auto_cleanup()
     announced = plan.announced(
         graph=repository.graph_id, writer=Writer(id=repository.heart.writer, process=whereabouts())
     )
@@ -183,8 +187,8 @@ class _Publish:
             delete_sidecar(self.repository.adapter, self.plan.operation_id)
             raise
         except ReadSetMovedError:
-            # The swap was lost, or it won a name that counts for nothing: no version of the manifest can name these table
-            # commits any more, sidecar or not. This write, prepared again, steps over them, or puts them back.
+            # The swap was lost, or it won a name that counts for nothing: no version of the manifest can name these
+            # table commits any more, sidecar or not. This write, prepared again, steps over them, or puts them back.
             self.leftovers.keep(self.announced, [each.pin for each in self.committed])
             raise
         except OmnigraphError:
