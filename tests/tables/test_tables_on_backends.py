@@ -10,7 +10,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from table_rows import BLOBS, PERSON, SCHEMA, create, ids, rows
 
@@ -25,6 +24,7 @@ from omnigraph.tables.interface import IndexSpec, TablePin
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
 from omnigraph.tables.quarantine import quarantine_unreadable
+from omnigraph.tables.row_filters import Compared
 
 
 def test_a_table_lives_through_all_its_staged_writes(tables, adapter):
@@ -156,7 +156,7 @@ def test_an_indexed_table_can_be_read_with_its_staged_writes_and_after_a_promoti
     base = tables.commit_exact(base, [tables.stage_indexes(base, [IndexSpec(column="id", kind="btree", name="i")])])
     staged = tables.stage_upsert(base, rows(b=5, c=3))
     for name, found in (("a", [1]), ("b", [5]), ("c", [3]), ("x", [])):
-        read = tables.read(base, staged=[staged], predicate=pc.field("id") == name, columns=["n"])
+        read = tables.read(base, staged=[staged], predicate=Compared("id", "=", pa.scalar(name)), columns=["n"])
         assert read.read_all()["n"].to_pylist() == found
     tables.commit_exact(base, [tables.stage_append(base, rows(foreign=6))])
     after = tables.commit_exact(base, [staged])
@@ -254,7 +254,7 @@ def test_searches_see_covered_rows_the_tail_and_no_deleted_ones(tables, adapter)
         }
         wanted = [math.cos(2.16), math.sin(2.16)]
         assert fresh.nearest(opened, "v", wanted, 3, columns=["id"])["id"].to_pylist() == ["k22", "k23", "k20"]
-        refused = pc.field("u") < pa.scalar(20, pa.uint64())
+        refused = Compared("u", "<", pa.scalar(20, pa.uint64()))
         near = fresh.nearest(opened, "v", wanted, 2, columns=["id"], predicate=refused)
         assert near["id"].to_pylist() == ["k18", "k17"]
 

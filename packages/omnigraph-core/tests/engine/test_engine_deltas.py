@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -28,6 +27,7 @@ from omnigraph.tables.arrow_schema import BLOB_MARK
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import SnapshotHandle
 from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.row_filters import OneOf
 
 SCHEMA = pa.schema(
     [
@@ -87,7 +87,7 @@ class Line:
         elif kind == "upsert":
             staged, after = self.tables.stage_upsert(handle, table_of(fresh)), rows | fresh
         elif kind == "delete":
-            staged = self.tables.stage_delete(handle, pc.field("id").isin(pa.array(ids)))
+            staged = self.tables.stage_delete(handle, OneOf("id", pa.array(ids)))
             after = {each: value for each, value in rows.items() if each not in ids}
         elif kind == "overwrite":
             after = {each: self._number + place for place, each in enumerate({**rows, **fresh})}

@@ -172,7 +172,8 @@ def literals(column: str) -> list[Any]:
     if column == "d":
         return [dt.date.fromisoformat(each) for each in VALUES["d"] if each] + [dt.date(9999, 12, 31)]
     if column == "t":
-        return [dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)]
+        noon = dt.datetime(2024, 2, 29, 12, tzinfo=dt.UTC)
+        return [noon, noon.astimezone(dt.timezone(dt.timedelta(hours=5))), noon + dt.timedelta(milliseconds=1)]
     if column == "b":
         return [b"\0\1"]
     return [each for each in VALUES[column] if each is not None]
@@ -212,9 +213,9 @@ def test_a_condition_loses_no_row_and_where_it_is_taken_gives_no_other(held: Gra
 def test_of_which_types_storage_judges_exactly():
     scan = og.init(f"memory://scan-{uuid.uuid4().hex}", schema=SCHEMA).scan("Thing")
     taken = {column for column, word, value in conditions() if word == "=" and scan.takes((column, word, value))}
-    assert taken == {"s", "n", "m", "ok", "d"}
+    assert taken == {"s", "n", "m", "ok", "d", "u", "t"}
     null_tests = {column for column in VALUES if scan.takes((column, "is null", None))}
-    assert null_tests == {"s", "n", "m", "ok", "d", "f", "g"}
+    assert null_tests == {"s", "n", "m", "ok", "d", "u", "t", "f", "g"}
 
 
 def test_every_operator_is_taken_of_some_column():
@@ -235,6 +236,11 @@ def test_every_operator_is_taken_of_some_column():
         ("s", "starts with", 1),
         ("n", "starts with", "1"),
         ("d", "=", dt.datetime(2024, 2, 29)),
+        ("t", "=", dt.datetime(2024, 2, 29, 12)),
+        ("t", "=", dt.datetime(2024, 2, 29, 12, 0, 0, 1, tzinfo=dt.UTC)),
+        ("t", "=", 0),
+        ("u", "=", -1),
+        ("u", "=", 2**64),
         ("n", "in", []),
         ("n", "in", [1, "1"]),
         ("s", "in", "abc"),

@@ -152,7 +152,7 @@ def in_match(clause: str) -> str:
         ("[1 «2»] = 1", TOKEN, ['","']),
         # values
         ('$f.x = "a«\\q»"', Code.UNSUPPORTED_ESCAPE, ["unsupported escape sequence"]),
-        ("$f.x = «9223372036854775808»", Code.NUMBER_OUT_OF_RANGE, ["9223372036854775807"]),
+        ("$f.x = «18446744073709551616»", Code.NUMBER_OUT_OF_RANGE, ["18446744073709551615"]),
         (f"$f.x = «{'9' * 400}.0»", Code.NUMBER_OUT_OF_RANGE, []),
     ],
 )  # fmt: skip

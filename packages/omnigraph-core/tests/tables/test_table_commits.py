@@ -6,7 +6,6 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from lance import LanceDataset, LanceOperation
 from lance.dataset import Transaction
@@ -15,6 +14,7 @@ from omnigraph.errors import InternalError, StorageCondition, StorageError
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import IndexSpec
 from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.row_filters import Compared
 
 STAMPS = ["id", "_row_created_at_version", "_row_last_updated_at_version"]
 
@@ -47,7 +47,7 @@ OURS = {
     "append": (lambda tables, base, rows: tables.stage_append(base, rows(z=9)), {"a": 1, "b": 2, "z": 9}),
     "upsert": (lambda tables, base, rows: tables.stage_upsert(base, rows(b=7, z=9)), {"a": 1, "b": 7, "z": 9}),
     "overwrite": (lambda tables, base, rows: tables.stage_overwrite(base, rows(z=9)), {"z": 9}),
-    "delete": (lambda tables, base, rows: tables.stage_delete(base, pc.field("n") == 2), {"a": 1}),
+    "delete": (lambda tables, base, rows: tables.stage_delete(base, Compared("n", "=", pa.scalar(2))), {"a": 1}),
     "index": (
         lambda tables, base, rows: tables.stage_indexes(base, [IndexSpec(column="id", kind="btree", name="id_btree")]),
         {"a": 1, "b": 2},
@@ -133,7 +133,7 @@ def test_several_appends_are_one_version_with_distinct_row_ids(tables, create, r
 
 def test_a_delete_after_an_upsert_sees_what_the_upsert_wrote(tables, create, rows, contents):
     base = create(rows(a=1, b=2, c=3))
-    staged = [tables.stage_upsert(base, rows(a=50, z=60)), tables.stage_delete(base, pc.field("n") >= 3)]
+    staged = [tables.stage_upsert(base, rows(a=50, z=60)), tables.stage_delete(base, Compared("n", ">=", pa.scalar(3)))]
     assert contents(base, staged) == {"b": 2}
     after = tables.commit_exact(base, staged)
     assert contents(after) == {"b": 2}
@@ -148,7 +148,7 @@ def test_an_upsert_and_a_delete_of_the_same_fragment_do_not_undo_each_other(tabl
 
 def test_a_delete_that_has_nothing_left_to_delete_is_left_out(tables, create, rows, contents):
     base = create(rows(a=1, b=2))
-    staged = [tables.stage_overwrite(base, rows(z=1)), tables.stage_delete(base, pc.field("n") == 2)]
+    staged = [tables.stage_overwrite(base, rows(z=1)), tables.stage_delete(base, Compared("n", "=", pa.scalar(2)))]
     after = tables.commit_exact(base, staged)
     assert contents(after) == {"z": 1}
     assert after.dataset.read_transaction(after.pin.version).uuid == staged[-1].transaction_id

@@ -5,11 +5,11 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 from omnigraph.tables.counting import count_table_calls, note
+from omnigraph.tables.row_filters import Compared
 
 
 def test_each_call_is_counted_under_its_name(tables, create, rows, schema):
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     with count_table_calls() as counts:
         base = tables.open_at(create(rows(a=1, b=2)).pin)
@@ -21,7 +21,7 @@ def test_each_call_is_counted_under_its_name(tables, create, rows, schema):
         staged = tables.stage_append(base, [written])
         tables.stage_upsert(base, rows(a=4))
         tables.stage_overwrite(base, rows(a=4))
-        tables.stage_delete(base, pc.field("n") == 1)
+        tables.stage_delete(base, Compared("n", "=", pa.scalar(1)))
         after = tables.commit_exact(base, [staged])
         tables.indexes(after)
         tables.fork(after, "b1")

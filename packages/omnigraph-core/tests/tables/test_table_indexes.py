@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from lance import LanceDataset, LanceOperation
 
@@ -13,6 +12,7 @@ from omnigraph.errors import InternalError
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.interface import IndexSpec, TablePin
 from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.row_filters import Compared, as_expression
 
 SCHEMA = pa.schema(
     [
@@ -55,7 +55,8 @@ def test_three_kinds_of_index_are_one_version(tables, base):
     after = tables.commit_exact(base, [staged])
     assert after.pin.version == base.pin.version + 1
     assert tables.indexes(after) == SPECS
-    assert "ScalarIndexQuery" in after.dataset.scanner(filter=pc.field("id") == "beta").explain_plan()
+    beta = as_expression(Compared("id", "=", pa.scalar("beta")))
+    assert "ScalarIndexQuery" in after.dataset.scanner(filter=beta).explain_plan()
     assert found_by_text(after, "beta") == ["beta"]
     nearest = after.dataset.scanner(nearest={"column": "v", "q": [97.0, 1.0], "k": 1}).to_table()
     assert nearest["id"].to_pylist() == ["alpha"]
@@ -112,8 +113,8 @@ def test_a_tree_and_a_text_index_on_one_column_answer_each_its_own_kind_of_quest
         after = base
         for spec in specs:
             after = tables.commit_exact(after, [tables.stage_indexes(after, [spec])])
-        equal = pc.field("text") == "hello beta"
-        assert "a_tree" in after.dataset.scanner(filter=equal).explain_plan()
+        equal = Compared("text", "=", pa.scalar("hello beta"))
+        assert "a_tree" in after.dataset.scanner(filter=as_expression(equal)).explain_plan()
         assert tables.count_rows(after, predicate=equal) == 1
         assert "MatchQuery" in after.dataset.scanner(full_text_query="beta").explain_plan()
         assert tables.search_text(after, "text", "beta", columns=["id"])["id"].to_pylist() == ["beta"]

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pytest
 from publish_world import another_handle, commit_after, disk_adapter, new_graph, publish_bare, write
 
@@ -25,6 +24,7 @@ from omnigraph.history.state import pin_row
 from omnigraph.tables.interface import StagedHandle, TablePin, TableState
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.opening import manifest_name
+from omnigraph.tables.row_filters import OneOf
 from omnigraph.write.branching import make_branch
 from omnigraph.write.integrity import Finding, FindingKind, check_integrity
 from omnigraph.write.load import LoadRequest, load, parse_mode
@@ -86,7 +86,7 @@ def appending(*records: Mapping[str, Any]) -> Callable[[Repository, TablePin, Ty
 
 def removing(*ids: str) -> Callable[[Repository, TablePin, TypeTable], StagedHandle]:
     def stage(repository: Repository, pin: TablePin, target: TypeTable) -> StagedHandle:
-        staged = repository.tables.stage_delete(repository.tables.open_at(pin), pc.field("id").isin(list(ids)))
+        staged = repository.tables.stage_delete(repository.tables.open_at(pin), OneOf("id", pa.array(list(ids))))
         assert staged is not None
         return staged
 

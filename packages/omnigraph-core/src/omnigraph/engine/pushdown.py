@@ -5,7 +5,6 @@ the engine, and so does every condition that storage would judge differently:
 
     floats               storage tells -0.0 from 0.0 and puts NaN above all numbers; its verdict is used as a first
                          sieve, and the engine judges again
-    unsigned, DateTime   the filters of Arrow cannot carry them to Lance
     lists, text          membership and search are the engine's
 
 What is pushed and what is left must both hold, and together say what the conditions say.
@@ -14,27 +13,26 @@ What is pushed and what is left must both hold, and together say what the condit
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from operator import eq, ge, gt, le, lt, ne
-from typing import Any, Final
+from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.engine.execution import Execution
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.plan.ir import Predicate
 from omnigraph.query.ast import Operator
 from omnigraph.query.checked import Comparison, Constant, CurrentTime, Given, ParameterRef, PropertyMatch, PropertyRef
+from omnigraph.tables.row_filters import AllOf, Comparator, Compared, NullTest, OneOf, RowFilter, all_of
 
-_COMPARE: Final[Mapping[Operator, Callable[[Any, Any], Any]]] = {
-    Operator.EQ: eq,
-    Operator.NE: ne,
-    Operator.LT: lt,
-    Operator.LE: le,
-    Operator.GT: gt,
-    Operator.GE: ge,
+_COMPARATORS: Final[Mapping[Operator, Comparator]] = {
+    Operator.EQ: "=",
+    Operator.NE: "!=",
+    Operator.LT: "<",
+    Operator.LE: "<=",
+    Operator.GT: ">",
+    Operator.GE: ">=",
 }
 _MIRRORED: Final = {
     Operator.EQ: Operator.EQ,
@@ -44,14 +42,19 @@ _MIRRORED: Final = {
     Operator.GT: Operator.LT,
     Operator.GE: Operator.LE,
 }
-_INTEGERS: Final = {Scalar.I32: (pa.int32(), 31), Scalar.I64: (pa.int64(), 63)}
+_INTEGERS: Final = {
+    Scalar.I32: (pa.int32(), -(2**31), 2**31 - 1),
+    Scalar.I64: (pa.int64(), -(2**63), 2**63 - 1),
+    Scalar.U32: (pa.uint32(), 0, 2**32 - 1),
+    Scalar.U64: (pa.uint64(), 0, 2**64 - 1),
+}
 MAX_PUSHED: Final = 64
 """Beyond so many conditions the engine judges; storage would take longer to read them than to apply them."""
 
 MAX_MEMBERS: Final = 1_000
 """A list of values that is longer is not pushed, for the same reason."""
 
-_CARRIED: Final = frozenset({Scalar.STRING, Scalar.BOOL, Scalar.I32, Scalar.I64, Scalar.F32, Scalar.F64, Scalar.DATE})
+_UNTESTED: Final = frozenset({Scalar.BLOB, Scalar.VECTOR})
 _GIVEN: Final = (Constant, ParameterRef, CurrentTime)
 _LAST_BEFORE_SURROGATES, _FIRST_AFTER, _LAST = 0xD7FF, 0xE000, 0x10FFFF
 
@@ -70,19 +73,19 @@ class Pushed:
     """Conditions, taken apart by who judges them.
 
     Attributes:
-        expression: what storage sieves by; None for everything.
+        sieve: what storage sieves by; None for everything.
         residual: what the engine still has to judge, on what storage gives.
-        columns: the properties that ``expression`` is about.
+        columns: the properties that ``sieve`` is about.
     """
 
-    expression: pc.Expression | None
+    sieve: RowFilter | None
     residual: tuple[Predicate, ...]
     columns: tuple[str, ...] = ()
 
 
 def push_down(predicates: Sequence[Predicate], execution: Execution) -> Pushed:
     """What of these conditions, all on one variable, storage can judge."""
-    parts: list[pc.Expression] = []
+    parts: list[RowFilter] = []
     residual: list[Predicate] = []
     columns: list[str] = []
     for each in predicates:
@@ -96,18 +99,10 @@ def push_down(predicates: Sequence[Predicate], execution: Execution) -> Pushed:
         if fixed.field.type.scalar.is_float:
             residual.append(each)
     return Pushed(
-        expression=all_of(parts) if parts else None,
+        sieve=all_of(parts),
         residual=tuple(residual),
         columns=tuple(dict.fromkeys(columns)),
     )
-
-
-def all_of(parts: Sequence[pc.Expression]) -> pc.Expression:
-    """All of these conditions, as a tree of little depth: what Arrow writes of one doubles with every level."""
-    if len(parts) == 1:
-        return parts[0]
-    half = len(parts) // 2
-    return all_of(parts[:half]) & all_of(parts[half:])
 
 
 def as_fixed(predicate: Predicate) -> Fixed | None:
@@ -123,40 +118,39 @@ def as_fixed(predicate: Predicate) -> Fixed | None:
             return None
 
 
-def _encode(fixed: Fixed, execution: Execution) -> pc.Expression | None:
+def _encode(fixed: Fixed, execution: Execution) -> RowFilter | None:
     return encode(fixed.field.property, fixed.field.type, fixed.operator, execution.given(fixed.value))
 
 
-def encode(column: str, of: ValueType, operator: Operator, value: object) -> pc.Expression | None:
+def encode(column: str, of: ValueType, operator: Operator, value: object) -> RowFilter | None:
     """The filter ``column operator value``; None when storage cannot judge it as the language does.
 
     Of floats it is a first sieve: what it lets through is to be judged again.
     """
     if value is None or of.is_list:
         return None
-    field = pc.field(column)
     if operator is Operator.STARTS_WITH:
-        return _prefix(field, value) if isinstance(value, str) else None
-    compare = _COMPARE.get(operator)
+        return _prefix(column, value) if isinstance(value, str) else None
+    comparator = _COMPARATORS.get(operator)
     literal = lossless(value, of)
-    return None if compare is None or literal is None else compare(field, literal)
+    return None if comparator is None or literal is None else Compared(column, comparator, literal)
 
 
-def encode_membership(column: str, of: ValueType, values: Sequence[object]) -> pc.Expression | None:
+def encode_membership(column: str, of: ValueType, values: Sequence[object]) -> RowFilter | None:
     """The filter ``column is one of values``; None when storage cannot judge it exactly, of floats never."""
     if of.is_list or of.scalar.is_float or not 0 < len(values) <= MAX_MEMBERS:
         return None
     literals = [each for each in (lossless(value, of) for value in values) if each is not None]
     if len(literals) < len(values):
         return None
-    return pc.field(column).isin(pa.array([each.as_py() for each in literals], literals[0].type))
+    return OneOf(column, pa.array(literals))
 
 
-def encode_null_test(column: str, of: ValueType, *, is_null: bool) -> pc.Expression | None:
+def encode_null_test(column: str, of: ValueType, *, is_null: bool) -> RowFilter | None:
     """The filter ``column is null``, or ``is not null``; None when storage cannot judge it."""
-    if of.is_list or of.scalar not in _CARRIED:
+    if of.is_list or of.scalar in _UNTESTED:
         return None
-    return pc.field(column).is_null() if is_null else pc.field(column).is_valid()
+    return NullTest(column, is_null)
 
 
 def lossless(value: object, column: ValueType) -> pa.Scalar | None:
@@ -170,9 +164,11 @@ def lossless(value: object, column: ValueType) -> pa.Scalar | None:
         return None
     if scalar is Scalar.DATE and isinstance(value, int):
         return pa.scalar(value, pa.int32()).cast(pa.date32())
+    if scalar is Scalar.DATETIME and isinstance(value, int):
+        return pa.scalar(value, pa.int64()).cast(pa.date64())
     if scalar in _INTEGERS:
-        kind, bits = _INTEGERS[scalar]
-        fits = math.isfinite(value) and value == int(value) and -(2**bits) <= value < 2**bits
+        kind, low, high = _INTEGERS[scalar]
+        fits = math.isfinite(value) and value == int(value) and low <= value <= high
         return pa.scalar(int(value), kind) if fits else None
     if scalar.is_float and math.isfinite(value) and value != 0 and float(value) == value:
         kind = pa.float32() if scalar is Scalar.F32 else pa.float64()
@@ -180,7 +176,7 @@ def lossless(value: object, column: ValueType) -> pa.Scalar | None:
     return None
 
 
-def _prefix(column: pc.Expression, prefix: str) -> pc.Expression | None:
+def _prefix(column: str, prefix: str) -> RowFilter | None:
     """Texts that begin so are those from the prefix up to, and without, the next text of its length."""
     if not prefix:
         return None
@@ -189,4 +185,4 @@ def _prefix(column: pc.Expression, prefix: str) -> pc.Expression | None:
         # There is no next letter to end the range.
         return None
     after = prefix[:-1] + chr(_FIRST_AFTER if last == _LAST_BEFORE_SURROGATES else last + 1)
-    return (column >= pa.scalar(prefix)) & (column < pa.scalar(after))
+    return AllOf((Compared(column, ">=", pa.scalar(prefix)), Compared(column, "<", pa.scalar(after))))

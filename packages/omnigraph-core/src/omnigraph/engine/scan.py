@@ -71,7 +71,7 @@ def _scan_stored(operator: NodeScan, target: TypeTable, execution: Execution) ->
     kept: list[pa.Table] = []
     rows = size = 0
     source = execution.source
-    with source.tables.read(source.handle(target.key), columns=wanted, predicate=pushed.expression) as reader:
+    with source.tables.read(source.handle(target.key), columns=wanted, predicate=pushed.sieve) as reader:
         for batch in reader:
             found = pa.Table.from_batches([batch])
             if pushed.residual:
@@ -150,7 +150,7 @@ def _is_indexed(operator: NodeScan, execution: Execution) -> bool:
 
 def _told(operator: NodeScan, target: TypeTable, pushed: Pushed, execution: Execution) -> str:
     """How storage finds the rows, for who asked to see it."""
-    if pushed.expression is None:
+    if pushed.sieve is None:
         return "reads every node"
     coverages = {name: execution.source.coverage(target.key, name, "btree") for name in pushed.columns}
     used = [name for name, each in coverages.items() if each is not None and each.covered_rows]

@@ -64,9 +64,7 @@ def _rank_texts(
     if not pushed.residual and is_by_index(key, field, execution):
         execution.note(op, search=f"by the inverted index on {field}")
         query = spelled_for_index(str(execution.given(ranking.query)))
-        found = source.tables.search_text(
-            source.handle(key), field, query, columns=columns, predicate=pushed.expression
-        )
+        found = source.tables.search_text(source.handle(key), field, query, columns=columns, predicate=pushed.sieve)
         return _found(op, ranking, scan, found.set_column(len(columns), "_score", rounded(found["_score"])), execution)
     execution.note(op, search=f"reads every {field}")
     frame = _read(op, scan, [*columns, field], below, execution)
@@ -92,7 +90,7 @@ def _rank_vectors(
         length = float(np.linalg.norm(query.astype(np.float64)))
         unit = (query.astype(np.float64) / length).astype(np.float32)
         found = source.tables.nearest(
-            source.handle(key), field, unit, op.count, columns=columns, predicate=pushed.expression
+            source.handle(key), field, unit, op.count, columns=columns, predicate=pushed.sieve
         )
         distances = rounded(found["_distance"])
         # Lance passes over vectors of zeros, which stand at a distance of 1.

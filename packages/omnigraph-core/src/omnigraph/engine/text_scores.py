@@ -23,6 +23,7 @@ from omnigraph.engine.frame import Bound, Indices
 from omnigraph.engine.images import Image
 from omnigraph.engine.postings import SCORE_DIGITS, Postings, Scores, Statistics, postings_of, weigh
 from omnigraph.query.checked import Bm25
+from omnigraph.tables.row_filters import OneOf
 
 EXACT_ROWS: Final = 100_000
 """Types with more nodes that are not held are searched by their inverted index."""
@@ -126,7 +127,7 @@ def _indexed_scores(ranking: Bm25, bound: Bound, execution: Execution) -> Scores
         ranking.field.property,
         spelled_for_index(str(query)),
         columns=["id"],
-        predicate=pc.field("id").isin(ids) if len(ids) <= _FEW_IDS else None,
+        predicate=OneOf("id", ids) if len(ids) <= _FEW_IDS else None,
     )
     places = pc.index_in(ids, value_set=found["id"].combine_chunks())
     return np.asarray(rounded(found["_score"]).take(places).fill_null(0.0), dtype=np.float64)

@@ -16,14 +16,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.engine.export import spell_rows
-from omnigraph.engine.pushdown import all_of, encode, encode_membership, encode_null_test
+from omnigraph.engine.pushdown import encode, encode_membership, encode_null_test
 from omnigraph.engine.timestamps import batch_with_timestamps, timestamp_schema
 from omnigraph.engine.type_names import check_columns
 from omnigraph.errors import InvalidInputError
@@ -36,13 +35,14 @@ from omnigraph.query.ast import Operator
 from omnigraph.tables.handles import RecentlyUsed
 from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.lance_tables import LanceTables
+from omnigraph.tables.row_filters import RowFilter, all_of
 
 MAX_PLACES: Final = 8
 """Of so many graphs a process keeps open what its scans read from."""
 
 Condition = tuple[str, str, object]
-"""A column, an operator and a value: ``("year", ">=", 1990)``; a date is one of Python's or its text, the value of a
-null test is None."""
+"""A column, an operator and a value: ``("year", ">=", 1990)``; a date is one of Python's or its text, a point in time
+is one of Python's with a zone, the value of a null test is None."""
 
 _COMPARISONS: Final = {
     "=": Operator.EQ,
@@ -59,6 +59,7 @@ OPERATORS: Final = (*_COMPARISONS, "in", *_NULL_TESTS)
 _SIEVES_OF_FLOATS: Final = ("=", "<", "<=")
 _ID: Final = ValueType(Scalar.STRING)
 _EPOCH: Final = date(1970, 1, 1)
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +130,7 @@ class TypeScan:
         stored = tables.read(
             tables.open_at(self.pin),
             columns=self.schema.names,
-            predicate=all_of(filters) if filters else None,
+            predicate=all_of(filters),
             parts=parts,
         )
         batches = (batch_with_timestamps(each, self.schema) for each in stored)
@@ -163,7 +164,7 @@ class TypeScan:
                 details={"type": self.type_key, "part": unknown[0]},
             )
 
-    def _encode(self, condition: Condition) -> tuple[pc.Expression | None, bool]:
+    def _encode(self, condition: Condition) -> tuple[RowFilter | None, bool]:
         """A condition as a filter that loses no row, None for no filter, and whether it says exactly the same."""
         column, operator, value = condition
         of = self.types.get(column)
@@ -224,7 +225,9 @@ def make_scan(repository: Repository, snapshot: Snapshot, target: TypeTable, col
 
 
 def _plain(value: object, of: ValueType) -> object:
-    """A value as the encoder takes it: dates, or their texts, are days since 1970."""
+    """A value as the encoder takes it: dates, or their texts, are days since 1970, points in time milliseconds."""
+    if of.scalar is Scalar.DATETIME:
+        return _milliseconds(value)
     if of.scalar is not Scalar.DATE:
         return value
     if isinstance(value, str):
@@ -233,6 +236,14 @@ def _plain(value: object, of: ValueType) -> object:
         except ValueError:
             return None
     return (value - _EPOCH).days if isinstance(value, date) and not isinstance(value, datetime) else None
+
+
+def _milliseconds(value: object) -> int | None:
+    """A point in time; None for one without a zone, which may be meant in any, and between two milliseconds."""
+    if not isinstance(value, datetime) or value.tzinfo is None:
+        return None
+    whole, rest = divmod(value - _START, timedelta(milliseconds=1))
+    return None if rest else whole
 
 
 def _is_exactly(value: object, scalar: Scalar) -> bool:

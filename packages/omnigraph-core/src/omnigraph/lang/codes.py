@@ -55,7 +55,11 @@ class Code(StrEnum):
     UNCLOSED_COMMENT = "OG-L-003", Area.PARSE, "a `/*` without its `*/`"
     UNCLOSED_STRING = "OG-L-004", Area.PARSE, "a string without its closing quote"
     UNSUPPORTED_ESCAPE = "OG-L-005", Area.PARSE, 'an escape other than `\\"`, `\\\\`, `\\n`, `\\r`, `\\t`'
-    NUMBER_OUT_OF_RANGE = "OG-L-006", Area.PARSE, "an integer above 9223372036854775807, or a float that is not finite"
+    NUMBER_OUT_OF_RANGE = (
+        "OG-L-006",
+        Area.PARSE,
+        "an integer above the largest (the label says which), or a float that is not finite",
+    )
     UNEXPECTED_TOKEN = "OG-L-007", Area.PARSE, "something else was expected at this place"
     TOO_DEEP = "OG-L-008", Area.PARSE, "nested deeper than 64 levels"
     TOO_MANY_ERRORS = "OG-L-009", Area.PARSE, "100 errors were found; the rest of the text was not read"

@@ -38,6 +38,8 @@ KIND_NAMES: Final = {
 """What people call the kinds; marks are called by themselves."""
 
 MAX_INTEGER: Final = 9_223_372_036_854_775_807
+MAX_UNSIGNED: Final = 18_446_744_073_709_551_615
+"""The largest U64."""
 
 MAX_CHARACTERS: Final = 16 * 1024**2
 """How long a text in either language may be. Data belongs into parameters and loads."""
@@ -356,16 +358,16 @@ def string_value(token: Token, report: Report) -> str:
     return _ESCAPE.sub(replaced, body)
 
 
-def integer_value(token: Token, report: Report) -> int:
+def integer_value(token: Token, report: Report, *, largest: int = MAX_INTEGER) -> int:
     """What an integer token means; 0 for one that is too large, which is reported."""
     digits = token.text.lstrip("0")
     # Python itself refuses to read thousands of digits.
-    if len(digits) > len(str(MAX_INTEGER)) or (value := int(digits or "0")) > MAX_INTEGER:
+    if len(digits) > len(str(largest)) or (value := int(digits or "0")) > largest:
         report.add(
             Code.NUMBER_OUT_OF_RANGE,
             token.span,
             "this integer is too large",
-            label=f"the largest is {MAX_INTEGER}",
+            label=f"the largest is {largest}",
         )
         return 0
     return value

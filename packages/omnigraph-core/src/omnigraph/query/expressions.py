@@ -17,6 +17,7 @@ from omnigraph.lang.tokens import (
     FLOAT,
     IDENT,
     INTEGER,
+    MAX_UNSIGNED,
     STRING,
     VARIABLE,
     float_value,
@@ -144,7 +145,7 @@ def read_literal(cursor: Cursor) -> Literal:
             mistakes.check_number_end(cursor, token)
         span = _span(Span, (token.start, token.end))
         if kind == INTEGER:
-            return _integer(integer_value(token, cursor.report), span)
+            return _integer(integer_value(token, cursor.report, largest=MAX_UNSIGNED), span)
         return _float(float_value(token, cursor.report), span)
     if kind == "[":
         return _read_list(cursor)

@@ -13,6 +13,7 @@ from omnigraph.lang.codes import Code
 from omnigraph.lang.dates import parse_date, parse_datetime
 from omnigraph.lang.diagnostics import did_you_mean, listed
 from omnigraph.lang.source import Span
+from omnigraph.lang.tokens import MAX_INTEGER
 from omnigraph.lang.types import Scalar, ValueType, are_compatible
 from omnigraph.query import ast
 from omnigraph.query.checked import (
@@ -30,6 +31,9 @@ from omnigraph.query.checked import (
 from omnigraph.query.scope import Scope, describe_node, find_value
 
 INTEGER: Final = COUNT
+UNSIGNED: Final = ValueType(Scalar.U64)
+"""The type of an integer literal that is too large for I64."""
+
 STRING: Final = ID
 FLOAT: Final = ValueType(Scalar.F64)
 DATE: Final = ValueType(Scalar.DATE)
@@ -39,16 +43,16 @@ INTEGER_RANGES: Final = {
     Scalar.I32: (-(2**31), 2**31 - 1),
     Scalar.I64: (-(2**63), 2**63 - 1),
     Scalar.U32: (0, 2**32 - 1),
-    Scalar.U64: (0, 2**63 - 1),
+    Scalar.U64: (0, 2**64 - 1),
 }
-"""What integers of each type can be given; U64 ends where I64 does, as in the original."""
+"""What integers of each type can be given."""
 
 MAX_F32: Final = float.fromhex("0x1.fffffep+127")
 _MAX_ROUNDED_F32: Final = float.fromhex("0x1.ffffffp+127")
 """From here on a number is rounded to infinity as F32."""
 
 _LISTS: Final = {
-    each.scalar: ValueType(each.scalar, is_list=True) for each in (STRING, INTEGER, FLOAT, BOOL, DATE, TIME)
+    each.scalar: ValueType(each.scalar, is_list=True) for each in (STRING, INTEGER, UNSIGNED, FLOAT, BOOL, DATE, TIME)
 }
 
 
@@ -82,7 +86,7 @@ def read_literal(scope: Scope, literal: ast.Literal) -> Constant | None:
     if isinstance(literal, ast.StringLiteral):
         return Constant(literal.value, STRING)
     if isinstance(literal, ast.IntegerLiteral):
-        return Constant(literal.value, INTEGER)
+        return Constant(literal.value, INTEGER if literal.value <= MAX_INTEGER else UNSIGNED)
     if isinstance(literal, ast.FloatLiteral):
         return Constant(literal.value, FLOAT)
     if isinstance(literal, ast.BoolLiteral):
@@ -99,7 +103,7 @@ def read_literal(scope: Scope, literal: ast.Literal) -> Constant | None:
 
 
 def _read_list(scope: Scope, literal: ast.ListLiteral) -> Constant | None:
-    """The type of a list is that of its first item; one with integers and floats holds floats."""
+    """The type of a list is that of its first item; numbers take the type that holds all of them."""
     if not literal.items:
         scope.refuse(Code.BAD_LIST_LITERAL, literal.span, "an empty list has no type here", label="no items")
         return None
@@ -125,6 +129,9 @@ def _read_list(scope: Scope, literal: ast.ListLiteral) -> Constant | None:
     if scalar.is_numeric and any(each.type.scalar is Scalar.F64 for each in found):
         scalar = Scalar.F64
         items = [float(each) for each in items if isinstance(each, int | float)]
+    elif any(each.type == UNSIGNED for each in found):
+        # An integer literal has no sign, so the smaller ones are unsigned as well.
+        scalar = Scalar.U64
     return Constant(tuple(items), _LISTS[scalar])
 
 

@@ -1,7 +1,7 @@
 """Staged deletes: rows are marked in deletion files beside the data; no version appears.
 
 The rows are found first, by a predicate or by their keys, or their addresses are known; they are marked by address. So
-a predicate stays an expression that uses indexes, and nothing is ever spelled as SQL.
+a predicate is answered by indexes, as in a read.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment, LanceOperation
 from lance.fragment import FragmentMetadata
 
@@ -23,6 +22,7 @@ from omnigraph.tables.interface import TablePin
 from omnigraph.tables.opening import Place
 from omnigraph.tables.parts import fragments_of
 from omnigraph.tables.reading import addresses_matching, addresses_of_keys
+from omnigraph.tables.row_filters import RowFilter
 from omnigraph.tables.staging import deletion_files, planned
 
 Addresses = npt.NDArray[np.uint64]
@@ -34,7 +34,7 @@ _PART_BITS: Final = np.uint64(32)
 _OFFSETS: Final = np.uint64(0xFFFF_FFFF)
 
 
-def stage_delete(base: LanceSnapshot, predicate: pc.Expression) -> LanceStaged | None:
+def stage_delete(base: LanceSnapshot, predicate: RowFilter) -> LanceStaged | None:
     """Mark the rows that match; None when there are none."""
     return _stage(base.dataset, base.pin, base.place, lambda dataset: addresses_matching(dataset, predicate))
 

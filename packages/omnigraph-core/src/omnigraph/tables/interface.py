@@ -33,12 +33,12 @@ from omnigraph.tables.facts import (
 )
 from omnigraph.tables.merge_steps import MergeSteps
 from omnigraph.tables.opaque import FoundVersion, SnapshotHandle, StagedHandle
+from omnigraph.tables.row_filters import RowFilter
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
     import pyarrow as pa
-    import pyarrow.compute as pc
 
 __all__ = [
     "ExpectedVersion",
@@ -81,7 +81,7 @@ class TableStorage(MergeSteps, Sealed, ABC):
         handle: SnapshotHandle,
         *,
         columns: Sequence[str] | None = None,
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         staged: Sequence[StagedHandle] = (),
         order_by_id: bool = False,
         parts: Sequence[int] | None = None,
@@ -90,8 +90,7 @@ class TableStorage(MergeSteps, Sealed, ABC):
         """The rows of a version as a stream, as they would be if the staged writes were committed.
 
         With ``order_by_id`` the rows come by ascending ``id`` (bytewise); otherwise, and without a predicate, by
-        ascending address. Literals of a predicate have the type of the column that they are compared with; Arrow would
-        coerce a column of uint64 to int64 and fail.
+        ascending address. Literals of a predicate have the type of the column that they are compared with.
 
         Args:
             handle: the version.
@@ -123,7 +122,7 @@ class TableStorage(MergeSteps, Sealed, ABC):
         self,
         handle: SnapshotHandle,
         *,
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         staged: Sequence[StagedHandle] = (),
     ) -> int:
         """How many rows ``read`` with the same arguments would give."""
@@ -186,7 +185,7 @@ class TableStorage(MergeSteps, Sealed, ABC):
         query: str,
         *,
         columns: Sequence[str],
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         limit: int | None = None,
     ) -> pa.Table:
         """The rows in whose text at least one word of the query occurs, with ``_score`` (BM25, float64), best first.
@@ -216,7 +215,7 @@ class TableStorage(MergeSteps, Sealed, ABC):
         count: int,
         *,
         columns: Sequence[str],
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
     ) -> pa.Table:
         """The rows nearest to the vector, with ``_distance`` (cosine: 1 - similarity, float64), nearest first.
 
@@ -293,7 +292,7 @@ class TableStorage(MergeSteps, Sealed, ABC):
         """Rows that replace the whole table; no rows make it empty."""
 
     @abstractmethod
-    def stage_delete(self, handle: SnapshotHandle, predicate: pc.Expression) -> StagedHandle | None:
+    def stage_delete(self, handle: SnapshotHandle, predicate: RowFilter) -> StagedHandle | None:
         """Mark rows as deleted; None when none matches, so that no empty version appears."""
 
     @abstractmethod

@@ -15,7 +15,6 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset
 
 from omnigraph.errors import InternalError, ReadOnlyError, StorageCondition, StorageError
@@ -62,6 +61,7 @@ from omnigraph.tables.metering import ReadMeter
 from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
 from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
+from omnigraph.tables.row_filters import RowFilter
 from omnigraph.tables.views import View, Views
 
 
@@ -101,7 +101,7 @@ class LanceTables(LanceMergeSteps):
         handle: SnapshotHandle,
         *,
         columns: Sequence[str] | None = None,
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         staged: Sequence[StagedHandle] = (),
         order_by_id: bool = False,
         parts: Sequence[int] | None = None,
@@ -136,7 +136,7 @@ class LanceTables(LanceMergeSteps):
         self,
         handle: SnapshotHandle,
         *,
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         staged: Sequence[StagedHandle] = (),
     ) -> int:
         note("count")
@@ -201,7 +201,7 @@ class LanceTables(LanceMergeSteps):
         query: str,
         *,
         columns: Sequence[str],
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
         limit: int | None = None,
     ) -> pa.Table:
         note("search_text")
@@ -217,7 +217,7 @@ class LanceTables(LanceMergeSteps):
         count: int,
         *,
         columns: Sequence[str],
-        predicate: pc.Expression | None = None,
+        predicate: RowFilter | None = None,
     ) -> pa.Table:
         note("nearest")
         return searching.nearest(snapshot_of(handle), column, vector, count, columns=columns, predicate=predicate)
@@ -284,7 +284,7 @@ class LanceTables(LanceMergeSteps):
         self._check_writable()
         return staging.stage_overwrite(snapshot_of(handle), rows, session=self._session)
 
-    def stage_delete(self, handle: SnapshotHandle, predicate: pc.Expression) -> StagedHandle | None:
+    def stage_delete(self, handle: SnapshotHandle, predicate: RowFilter) -> StagedHandle | None:
         note("stage_delete")
         self._check_writable()
         return deleting.stage_delete(snapshot_of(handle), predicate)

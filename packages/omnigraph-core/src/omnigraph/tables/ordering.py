@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.dataset import ColumnOrdering
 
 from omnigraph.tables.arrow_schema import is_blob
 from omnigraph.tables.filters import ROW_ADDRESS, ids_between, scan_batches
 from omnigraph.tables.reading import BATCH_ROWS, BLOB_BATCH_ROWS
+from omnigraph.tables.row_filters import RowFilter, all_of
 
 MAX_ROWS_AT_ONCE: Final = 200_000
 MAX_BYTES_AT_ONCE: Final = 128 * 1024**2
@@ -26,22 +26,18 @@ MAX_BYTES_AT_ONCE: Final = 128 * 1024**2
 _SAMPLES_PER_RANGE: Final = 64
 
 
-def batches_by_id(
-    dataset: LanceDataset, schema: pa.Schema, predicate: pc.Expression | None
-) -> Iterator[pa.RecordBatch]:
+def batches_by_id(dataset: LanceDataset, schema: pa.Schema, predicate: RowFilter | None) -> Iterator[pa.RecordBatch]:
     """The rows that match, by ascending bytes of ``id``; ``schema`` is logical and names the columns."""
     plain = [each.name for each in schema if not is_blob(each)]
     # Lance cannot plan the order of a scan that neither reads nor filters by what it orders by.
     read = plain if "id" in plain else [*plain, "id"]
     blobs = [each.name for each in schema if is_blob(each)]
     for low, high in _ranges(dataset, predicate):
-        between, as_sql = ids_between(low, high)
-        wanted = as_sql if predicate is None else predicate if between is None else predicate & between
+        wanted = all_of([each for each in (predicate, ids_between(low, high)) if each is not None])
         batches = scan_batches(
             dataset,
             read,
             wanted,
-            instead=as_sql,
             order_by=[ColumnOrdering("id")],
             # Ids of a range lie all over the table: fetching the other columns row by row takes ten times as long.
             late_materialization=False,
@@ -68,7 +64,7 @@ def _with_blobs(
     return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
-def _ranges(dataset: LanceDataset, predicate: pc.Expression | None) -> Iterable[tuple[str | None, str | None]]:
+def _ranges(dataset: LanceDataset, predicate: RowFilter | None) -> Iterable[tuple[str | None, str | None]]:
     """Bounds that part the rows by id, in ascending order; no bounds when all rows fit at once."""
     rows = dataset.count_rows()
     at_once = _rows_at_once(dataset, rows)
@@ -84,7 +80,7 @@ def _rows_at_once(dataset: LanceDataset, rows: int) -> int:
     return max(1, min(MAX_ROWS_AT_ONCE, MAX_BYTES_AT_ONCE * rows // max(1, stored)))
 
 
-def _splits(dataset: LanceDataset, predicate: pc.Expression | None, *, parts: int, rows: int) -> list[str]:
+def _splits(dataset: LanceDataset, predicate: RowFilter | None, *, parts: int, rows: int) -> list[str]:
     """At most ``parts - 1`` ids in ascending order, with about as many rows between each two."""
     step = max(1, rows // (parts * _SAMPLES_PER_RANGE))
     sample: list[str] = []

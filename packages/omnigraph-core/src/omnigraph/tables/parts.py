@@ -14,7 +14,6 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset, LanceFragment
 
 from omnigraph.errors import InternalError
@@ -24,6 +23,7 @@ from omnigraph.tables.filters import ROW_ADDRESS, addresses_filter, scan_batches
 from omnigraph.tables.handles import LanceSnapshot
 from omnigraph.tables.interface import TablePart
 from omnigraph.tables.reading import ADDRESS_FIELD, projected, scan_options, stream
+from omnigraph.tables.row_filters import RowFilter
 
 SCAN_SHARE: Final = 8
 """When one row in so many is wanted, a pass over the parts is cheaper than fetching them."""
@@ -65,7 +65,7 @@ def read_parts(
     dataset: LanceDataset,
     *,
     columns: Sequence[str] | None,
-    predicate: pc.Expression | None,
+    predicate: RowFilter | None,
     parts: Sequence[int] | None,
     with_address: bool,
     holding: object,

@@ -16,7 +16,8 @@ from lance import LanceDataset
 from omnigraph.cancellation import check_cancelled
 from omnigraph.tables.arrow_schema import is_blob, logical_schema
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, translating
-from omnigraph.tables.filters import ROW_ADDRESS, keys_filter, scan_batches
+from omnigraph.tables.filters import ROW_ADDRESS, scan_batches
+from omnigraph.tables.row_filters import OneOf, RowFilter
 
 MAX_KEYS_IN_PREDICATE: Final = 10_000
 """Beyond this one pass over the key column is cheaper than a predicate that names every key."""
@@ -31,7 +32,7 @@ def read_rows(
     dataset: LanceDataset,
     *,
     columns: Sequence[str] | None = None,
-    predicate: pc.Expression | str | None = None,
+    predicate: RowFilter | None = None,
     with_address: bool = False,
     holding: object = None,
 ) -> pa.RecordBatchReader:
@@ -42,7 +43,7 @@ def read_rows(
     return stream(batches, schema.append(ADDRESS_FIELD) if with_address else schema, dataset.uri, holding=holding)
 
 
-def count_rows(dataset: LanceDataset, predicate: pc.Expression | None = None) -> int:
+def count_rows(dataset: LanceDataset, predicate: RowFilter | None = None) -> int:
     """How many rows of a version match; without a predicate the manifest knows."""
     with translating("count the rows of", dataset.uri):
         if predicate is None:
@@ -64,8 +65,7 @@ def look_up(
     if len(keys) == 0:
         return given.empty_table()
     if len(keys) <= MAX_KEYS_IN_PREDICATE:
-        predicate = keys_filter(dataset.schema, key, keys)
-        return read_rows(dataset, columns=columns, predicate=predicate, with_address=with_address).read_all()
+        return read_rows(dataset, columns=columns, predicate=OneOf(key, keys), with_address=with_address).read_all()
     names = schema.names if key in schema.names else [*schema.names, key]
     found = [
         batch.filter(pc.is_in(batch[key], value_set=keys)).select(given.names)
@@ -74,7 +74,7 @@ def look_up(
     return pa.Table.from_batches(found, schema=given)
 
 
-def addresses_matching(dataset: LanceDataset, predicate: pc.Expression | str) -> pa.ChunkedArray:
+def addresses_matching(dataset: LanceDataset, predicate: RowFilter) -> pa.ChunkedArray:
     """Where the rows lie that match: fragment in the upper, offset in the lower 32 bits."""
     with translating("read", dataset.uri):
         batches = scan_batches(dataset, [], predicate, with_row_address=True)
@@ -84,7 +84,7 @@ def addresses_matching(dataset: LanceDataset, predicate: pc.Expression | str) ->
 def addresses_of_keys(dataset: LanceDataset, keys: pa.Array, *, key: str) -> pa.ChunkedArray:
     """Where the rows with these keys lie."""
     if len(keys) <= MAX_KEYS_IN_PREDICATE:
-        return addresses_matching(dataset, keys_filter(dataset.schema, key, keys))
+        return addresses_matching(dataset, OneOf(key, keys))
     with translating("read", dataset.uri):
         batches = dataset.scanner(columns=[key], with_row_address=True).to_reader()
         found = [batch.filter(pc.is_in(batch[key], value_set=keys))[ROW_ADDRESS] for batch in batches]

@@ -3,20 +3,18 @@
     query ── candidates of Lance ── scores in float64, ties closed ──> columns + _score | _distance
 
 Lance cuts at a limit wherever it likes among equals. Here everything that is as good as the last row comes along, so
-that a caller who breaks ties by id gets the same rows whatever the index covers. Filters are judged before the cut;
-those that Lance refuses are judged here, over all matches or all vectors.
+that a caller who breaks ties by id gets the same rows whatever the index covers. Filters are judged before the cut.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 from lance import LanceDataset
 from lance.query import FullTextOperator, MatchQuery
 
@@ -24,10 +22,10 @@ from omnigraph.errors import InternalError
 from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.coverage import VECTOR_METRIC, as_matrix, coverage_of
 from omnigraph.tables.failures import translating
-from omnigraph.tables.filters import ROW_ADDRESS, columns_of, is_refusal, scan_batches
+from omnigraph.tables.filters import ROW_ADDRESS
 from omnigraph.tables.handles import LanceSnapshot
-from omnigraph.tables.parts import take_rows
 from omnigraph.tables.reading import projected, scan_options
+from omnigraph.tables.row_filters import RowFilter, for_lance
 
 SCORE: Final = "_score"
 DISTANCE: Final = "_distance"
@@ -53,7 +51,7 @@ def search_text(
     query: str,
     *,
     columns: Sequence[str],
-    predicate: pc.Expression | None,
+    predicate: RowFilter | None,
     limit: int | None,
 ) -> pa.Table:
     """The rows in whose text a word of the query occurs, best first, and all that are as good as the last."""
@@ -84,7 +82,7 @@ def nearest(
     count: int,
     *,
     columns: Sequence[str],
-    predicate: pc.Expression | None,
+    predicate: RowFilter | None,
 ) -> pa.Table:
     """The rows nearest to a vector by cosine, nearest first, and all that are as near as the last."""
     dataset = snapshot.dataset
@@ -104,19 +102,14 @@ def nearest(
         return dataset.scanner(
             columns=list(dict.fromkeys([*schema.names, column, DISTANCE])),
             nearest={**options, "k": number},
-            filter=predicate,
+            filter=None if predicate is None else for_lance(predicate, dataset.schema),
             prefilter=True,
             with_row_address=True,
             **scan_options(schema),
         ).to_table()
 
     with translating("search", snapshot.place.uri):
-        try:
-            found = _with_ties(ask, count, cut=lambda at_limit, last: last > at_limit + _SAME, score=DISTANCE)
-        except (ValueError, OSError) as error:
-            if predicate is None or not is_refusal(error):
-                raise
-            return _nearest_by_scan(dataset, schema, column, wanted, count, predicate)
+        found = _with_ties(ask, count, cut=lambda at_limit, last: last > at_limit + _SAME, score=DISTANCE)
     distances = cosine_distances(as_matrix(found[column].combine_chunks()), wanted)
     return _ranked(found, schema, distances, name=DISTANCE, limit=count, descending=False)
 
@@ -144,27 +137,19 @@ def _probes(snapshot: LanceSnapshot, column: str) -> int:
 
 
 def _matches(
-    dataset: LanceDataset, schema: pa.Schema, words: MatchQuery, predicate: pc.Expression | None, *, limit: int | None
+    dataset: LanceDataset, schema: pa.Schema, words: MatchQuery, predicate: RowFilter | None, *, limit: int | None
 ) -> pa.Table:
-    """Rows that match, with their score and address; of a filter that Lance refuses all rows, whatever the limit."""
-
-    def scan(names: Sequence[str], **options: Any) -> pa.Table:
-        # Asked for by name: Lance warns when it adds the score by itself.
-        return dataset.scanner(
-            columns=[*names, SCORE],
-            full_text_query=words,
-            prefilter=True,
-            with_row_address=True,
-            **scan_options(schema),
-            **options,
-        ).to_table()
-
-    try:
-        return scan(schema.names, filter=predicate, limit=limit)
-    except (ValueError, OSError) as error:
-        if predicate is None or not is_refusal(error):
-            raise
-    return scan(list(dict.fromkeys([*schema.names, *columns_of(predicate, dataset.schema)]))).filter(predicate)
+    """Rows that match, with their score and address."""
+    # Asked for by name: Lance warns when it adds the score by itself.
+    return dataset.scanner(
+        columns=[*schema.names, SCORE],
+        full_text_query=words,
+        filter=None if predicate is None else for_lance(predicate, dataset.schema),
+        limit=limit,
+        prefilter=True,
+        with_row_address=True,
+        **scan_options(schema),
+    ).to_table()
 
 
 def _with_ties(
@@ -199,27 +184,3 @@ def _ranked(
     arrays = [rows[each].combine_chunks() for each in range(len(schema))]
     field = pa.field(name, pa.float64(), nullable=False)
     return pa.table([*arrays, pa.array(scores[order], pa.float64())], schema=schema.append(field))
-
-
-def _nearest_by_scan(
-    dataset: LanceDataset,
-    schema: pa.Schema,
-    column: str,
-    wanted: npt.NDArray[np.float32],
-    count: int,
-    predicate: pc.Expression,
-) -> pa.Table:
-    """The same by one pass over the vectors of the rows that match, in memory for the best of them only."""
-    best = np.empty(0)
-    at = np.empty(0, np.uint64)
-    for batch in scan_batches(dataset, [column], predicate, with_row_address=True, batch_size=8_192):
-        known = batch.filter(batch[column].is_valid())
-        distances = cosine_distances(as_matrix(known[column]), wanted)
-        best, at = np.append(best, distances), np.append(at, known[ROW_ADDRESS].to_numpy())
-        order = np.lexsort((at, best))
-        order = order[~np.isnan(best[order])]
-        if len(order) > count:
-            order = order[best[order] <= best[order[count - 1]]][: count + MAX_TIES]
-        best, at = best[order], at[order]
-    rows = take_rows(dataset, pa.array(at, pa.uint64()), schema.names)
-    return rows.append_column(pa.field(DISTANCE, pa.float64(), nullable=False), pa.array(best, pa.float64()))

@@ -6,8 +6,6 @@ Validators and id resolvers read through it and nothing else, so the read set of
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import reduce
-from operator import and_
 from typing import TypeVar
 
 import pyarrow as pa
@@ -17,6 +15,7 @@ from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.warm import ADDRESS, ADDRESS_FIELD, WarmColumns
 from omnigraph.tables.interface import SnapshotHandle, TablePin, TableStorage
+from omnigraph.tables.row_filters import OneOf, RowFilter, all_of
 
 RowsOfArrow = TypeVar("RowsOfArrow", pa.Table, pa.RecordBatch)
 
@@ -78,10 +77,10 @@ class CommittedRows:
             for name, values in keys.items():
                 kept = kept.filter(pc.is_in(kept[name], value_set=values))
             return kept.select(list(columns))
-        parts = [pc.field(name).isin(values) for name, values in keys.items()]
-        return self.tables.read(handle, columns=columns, predicate=reduce(and_, parts)).read_all()
+        predicate = all_of([OneOf(name, values) for name, values in keys.items()])
+        return self.tables.read(handle, columns=columns, predicate=predicate).read_all()
 
-    def column_batches(self, target: TypeTable, column: str, sieve: pc.Expression | None) -> Iterator[pa.RecordBatch]:
+    def column_batches(self, target: TypeTable, column: str, sieve: RowFilter | None) -> Iterator[pa.RecordBatch]:
         """A column with the addresses of its rows: of all rows, or of those at least that the sieve lets through."""
         handle = self._open(target)
         kept = self.warm.columns(self.tables, handle, [column, ADDRESS], row_count=self.row_count(target))
