@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from omnigraph.history.declared_indexes import declared_indexes
+from omnigraph.history.declared_indexes import declared_indexes, unbuilt_indexes
 from omnigraph.history.schemas import GraphSchema
 
 SCHEMA = """
@@ -21,6 +21,10 @@ node Film {
 }
 node Pair { a: String  b: I64  @key(a, b) }
 edge Rented: Film -> Pair { on: Date? }
+edge Owned: Film -> Pair {
+    on: DateTime? @index  price: U64? @index  word: String? @index  tags: [I32]?
+    @index(dst, on)  @index(src)  @index(tags)
+}
 """
 
 
@@ -52,6 +56,25 @@ def test_a_key_of_several_properties_makes_no_index_but_that_of_the_id() -> None
 
 def test_an_edge_type_has_its_id_and_its_ends() -> None:
     assert kinds("edge:Rented") == {("id", "btree"), ("src", "btree"), ("dst", "btree")}
+
+
+def test_an_edge_type_has_what_its_properties_declare_too() -> None:
+    ends = {("id", "btree"), ("src", "btree"), ("dst", "btree")}
+    assert kinds("edge:Owned") - ends == {
+        ("on", "btree"),
+        ("price", "btree"),
+        ("word", "btree"),
+        ("word", "inverted"),
+    }
+
+
+def test_an_index_on_several_properties_or_a_list_is_told_as_never_built() -> None:
+    schema = GraphSchema.new(SCHEMA, "01KA7X3J8Q0000000000000000")
+    assert [(each.property, each.kind) for each in unbuilt_indexes(schema.tables["edge:Owned"])] == [
+        ("dst, on", "composite"),
+        ("tags", "btree"),
+    ]
+    assert unbuilt_indexes(schema.tables["node:Pair"]) == ()
 
 
 def test_names_are_unique_within_a_type_and_survive_a_rename() -> None:

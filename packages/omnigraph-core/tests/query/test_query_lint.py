@@ -81,6 +81,24 @@ def test_a_schema_alone_can_be_examined() -> None:
     )
 
 
+def test_l203_an_index_that_is_not_built_is_a_warning_at_its_place() -> None:
+    schema = """
+node Film { code: String @key  year: I32? @index  tags: [String]?  @index(year, code)  @index(tags)  @index(code) }
+edge Next: Film -> Film { since: Date?  @index(dst, since)  @index(dst) }
+"""
+    report = linted(schema=schema)
+    assert report.is_ok
+    assert [(str(each.code), each.type_name, each.property) for each in report.findings] == [
+        ("L203", "Film", "code, year"),
+        ("L203", "Film", "tags"),
+        ("L203", "Next", "dst, since"),
+    ]
+    assert report.findings[0].message == "@index(code, year) of Film is not built: it is on several properties"
+    assert [each.span.start for each in report.diagnostics] == sorted(
+        schema.index(each) for each in ("@index(year, code)", "@index(tags)", "@index(dst, since)")
+    )
+
+
 def test_an_empty_query_file_is_ok() -> None:
     report = linted("// nothing yet\n")
     assert (report.is_ok, report.results, report.findings) == (True, (), ())

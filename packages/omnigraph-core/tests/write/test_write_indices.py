@@ -66,6 +66,32 @@ def test_a_vector_index_waits_for_vectors_and_says_so(graph: og.Graph) -> None:
     assert again.pending == ()
 
 
+def test_an_index_on_several_properties_stays_pending_with_its_reason_and_fails_nothing() -> None:
+    graph = og.init(
+        f"memory://{new_ulid()}",
+        schema="""
+        node Film { code: String @key  year: I32?  stars: F32?  tags: [String]?  @index(year, stars)  @index(tags) }
+        edge Next: Film -> Film { since: Date? @index  @index(dst, since) }
+        """,
+    )
+    graph.load([film("a"), film("b"), {"edge": "Next", "from": "a", "to": "b"}], mode="append")
+    report = graph.maintain.ensure_indices()
+    assert ("edge:Next", "since", "btree") in built(report)
+    several = "an index on several properties is not built; declare @index on each of them"
+    assert [(each.type_key, each.property, each.kind, each.reason) for each in report.pending] == [
+        ("edge:Next", "dst, since", "composite", several),
+        ("node:Film", "stars, year", "composite", several),
+        ("node:Film", "tags", "btree", "an index on a list is not built"),
+    ]
+    again = graph.maintain.ensure_indices()
+    assert (again.built, again.commit, again.pending) == ((), None, report.pending)
+    waiting = {(each.type_key, each.property): each for each in graph.stats().indexes if each.pending is not None}
+    assert set(waiting) == {(each.type_key, each.property) for each in report.pending}
+    composite = waiting["node:Film", "stars, year"]
+    assert (composite.covered_rows, composite.uncovered_rows, composite.is_declared) == (0, 2, True)
+    assert composite.pending == several
+
+
 def test_nothing_to_do_writes_nothing(graph: og.Graph) -> None:
     graph.maintain.ensure_indices()
     head = graph.snapshot().commit

@@ -4,7 +4,8 @@
 
 What is found is numbered and sorted into the same arrays that adjacency is made of, so the rules of traversal are
 written once, elsewhere. An edge type is read from end to end only where no index covers the column that is asked by:
-then once per hop, however many nodes ask.
+then once per hop, however many nodes ask. Where many nodes ask and the step has a condition on the edge that an index
+answers, the edges are found by that condition.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ from omnigraph.engine.adjacency_keys import Pointers, list_pointers, pair_keys, 
 from omnigraph.engine.adjacency_pairs import Pairs
 from omnigraph.engine.entities import ABSENT, Entities, HeldRows, Positions, contiguous, index_in
 from omnigraph.engine.execution import Execution, label
+from omnigraph.engine.pushdown import Pushed, as_fixed, describe_sieve, push_down
+from omnigraph.engine.source import Source
 from omnigraph.engine.traversal import Ways, is_covered, probed_columns
 from omnigraph.plan.ir import EdgeExpand, Expand, Predicate
 from omnigraph.plan.tree import properties_of
+from omnigraph.query.ast import Operator
 
 PROBE_BATCH: Final = 1024
 """How many ids one probe asks for."""
 
 _OTHER: Final = {"src": "dst", "dst": "src"}
+_NOTHING: Final = Pushed(sieve=None, residual=())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -92,7 +97,9 @@ def probe_edges(step: EdgeExpand, ids: pa.Array, execution: Execution) -> Stored
     """
     columns = probed_columns(step.direction)
     wanted = _columns(("src", "dst", *step.edge_columns), step.edge_predicates)
-    edges = HeldRows(f"edge:{step.edge}", pa.concat_tables([rows for _, rows in _hop(step, ids, wanted, execution)]))
+    pushed = push_down(step.edge_predicates if len(ids) > PROBE_BATCH else (), execution)
+    hop = _hop(step, ids, wanted, execution, pushed=pushed)
+    edges = HeldRows(f"edge:{step.edge}", pa.concat_tables([rows for _, rows in hop]))
     near = pa.chunked_array([edges.column(each) for each in columns])
     far = pa.chunked_array([edges.column(_OTHER[each]) for each in columns])
     targets = execution.source.nodes(
@@ -137,13 +144,18 @@ def _discover(step: Expand, ids: pa.Array, execution: Execution) -> tuple[pa.Chu
 
 
 def _hop(
-    step: Expand | EdgeExpand, ids: pa.Array, wanted: Sequence[str], execution: Execution
+    step: Expand | EdgeExpand,
+    ids: pa.Array,
+    wanted: Sequence[str],
+    execution: Execution,
+    *,
+    pushed: Pushed = _NOTHING,
 ) -> list[tuple[str, pa.Table]]:
     """The edges of these nodes, each part beside the column that it was asked by."""
     found: list[tuple[str, pa.Table]] = []
     count = size = 0
     for column in probed_columns(step.direction):
-        for rows in _probe(step, column, ids, wanted, execution):
+        for rows in _probe(step, column, ids, wanted, execution, pushed=pushed):
             count, size = count + rows.num_rows, size + rows.nbytes
             execution.spending.check_frontier(label(step), count)
             execution.spending.check_bytes(label(step), size)
@@ -152,19 +164,38 @@ def _hop(
 
 
 def _probe(
-    step: Expand | EdgeExpand, column: str, ids: pa.Array, wanted: Sequence[str], execution: Execution
+    step: Expand | EdgeExpand,
+    column: str,
+    ids: pa.Array,
+    wanted: Sequence[str],
+    execution: Execution,
+    *,
+    pushed: Pushed,
 ) -> Iterator[pa.Table]:
     """The edges that have one of these ids in a column, some at a time; one table at least."""
     source = execution.source
-    tables, handle = source.tables, source.handle(f"edge:{step.edge}")
-    if len(ids) <= PROBE_BATCH or is_covered(step, column, source):
+    key = f"edge:{step.edge}"
+    tables, handle = source.tables, source.handle(key)
+    is_probed = len(ids) <= PROBE_BATCH or is_covered(step, column, source)
+    if is_probed and not _is_found_by_condition(step, pushed, source):
         for first in range(0, max(len(ids), 1), PROBE_BATCH):
             yield tables.lookup(handle, ids.slice(first, PROBE_BATCH), key=column, columns=wanted)
         return
-    with tables.read(handle, columns=wanted) as reader:
+    execution.note(step, filter=describe_sieve(key, pushed, execution) or "reads every edge")
+    with tables.read(handle, columns=wanted, predicate=pushed.sieve) as reader:
         yield reader.schema.empty_table()
         for batch in reader:
             yield pa.Table.from_batches([batch]).filter(pc.is_in(batch[column], value_set=ids))
+
+
+def _is_found_by_condition(step: Expand | EdgeExpand, pushed: Pushed, source: Source) -> bool:
+    """Whether a pushed condition says the whole value of a property that an index covers, all but the newest edges."""
+    if not isinstance(step, EdgeExpand):
+        return False
+    fixed = (each for each in map(as_fixed, step.edge_predicates) if each is not None and each.operator is Operator.EQ)
+    names = {each.field.property for each in fixed} & {*pushed.columns}
+    coverages = [source.coverage(f"edge:{step.edge}", name, "btree") for name in names]
+    return any(each is not None and each.uncovered_rows <= each.covered_rows for each in coverages)
 
 
 def _ways(lefts: Positions, rights: Positions, size: int, targets: Entities, places: Positions | None) -> Ways:

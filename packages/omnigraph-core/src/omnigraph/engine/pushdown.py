@@ -105,6 +105,15 @@ def push_down(predicates: Sequence[Predicate], execution: Execution) -> Pushed:
     )
 
 
+def describe_sieve(key: str, pushed: Pushed, execution: Execution) -> str:
+    """How storage finds the rows of a type, for ``explain``; empty when it gives all of them."""
+    coverages = {name: execution.source.coverage(key, name, "btree") for name in pushed.columns}
+    used = [name for name, each in coverages.items() if each is not None and each.covered_rows]
+    if used:
+        return f"by the index on {', '.join(used)}"
+    return f"sieved by {', '.join(pushed.columns)}, no index" if pushed.columns else ""
+
+
 def as_fixed(predicate: Predicate) -> Fixed | None:
     """The condition as property, operator, value; None when it is of another form."""
     match predicate:

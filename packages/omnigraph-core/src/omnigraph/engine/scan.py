@@ -19,7 +19,7 @@ from omnigraph.engine.execution import Execution, label
 from omnigraph.engine.frame import Bound, Frame
 from omnigraph.engine.images import LARGE, Image
 from omnigraph.engine.predicates import holds
-from omnigraph.engine.pushdown import Fixed, Pushed, as_fixed, lossless, push_down
+from omnigraph.engine.pushdown import Fixed, as_fixed, describe_sieve, lossless, push_down
 from omnigraph.history.schemas import TypeTable
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.plan.ir import NodeScan, Predicate
@@ -66,7 +66,9 @@ def _scan_image(operator: NodeScan, image: Image, named: _Named | None, executio
 def _scan_stored(operator: NodeScan, target: TypeTable, execution: Execution) -> Frame:
     pushed = push_down(operator.predicates, execution)
     wanted = _columns(operator.columns, pushed.residual)
-    execution.note(operator, read="from storage", filter=_told(operator, target, pushed, execution))
+    execution.note(
+        operator, read="from storage", filter=describe_sieve(target.key, pushed, execution) or "reads every node"
+    )
     name, spending = label(operator), execution.spending
     kept: list[pa.Table] = []
     rows = size = 0
@@ -146,12 +148,3 @@ def _is_indexed(operator: NodeScan, execution: Execution) -> bool:
         if covered is not None and covered.uncovered_rows <= covered.covered_rows:
             return True
     return False
-
-
-def _told(operator: NodeScan, target: TypeTable, pushed: Pushed, execution: Execution) -> str:
-    """How storage finds the rows, for who asked to see it."""
-    if pushed.sieve is None:
-        return "reads every node"
-    coverages = {name: execution.source.coverage(target.key, name, "btree") for name in pushed.columns}
-    used = [name for name, each in coverages.items() if each is not None and each.covered_rows]
-    return f"by the index on {', '.join(used)}" if used else f"sieved by {', '.join(pushed.columns)}, no index"

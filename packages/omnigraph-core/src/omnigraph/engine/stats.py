@@ -12,7 +12,7 @@ from typing import Any
 
 from omnigraph.engine.memory import FamilyStats
 from omnigraph.engine.reader import ReadCounts, Reader
-from omnigraph.history.declared_indexes import declared_indexes
+from omnigraph.history.declared_indexes import declared_indexes, unbuilt_indexes
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.tables.interface import TableStorage
 
@@ -23,7 +23,9 @@ class IndexState:
 
     Attributes:
         type_key: such as ``node:Film``.
+        property: of an index on several properties all of them, with commas between.
         is_declared: whether the schema asks for it.
+        pending: why it is never built, whatever the data; None for an index that can be built.
     """
 
     type_key: str
@@ -32,6 +34,7 @@ class IndexState:
     covered_rows: int
     uncovered_rows: int
     is_declared: bool
+    pending: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,4 +125,14 @@ def _index_states(tables: TableStorage, snapshot: Snapshot) -> Iterator[IndexSta
                 covered_rows=0 if there is None else there.covered_rows,
                 uncovered_rows=entry.row_count if there is None else there.uncovered_rows,
                 is_declared=name in declared,
+            )
+        for each in unbuilt_indexes(target):
+            yield IndexState(
+                type_key=key,
+                property=each.property,
+                kind=each.kind,
+                covered_rows=0,
+                uncovered_rows=entry.row_count,
+                is_declared=True,
+                pending=each.reason,
             )

@@ -176,3 +176,9 @@ class Code(StrEnum):
     DUPLICATE_QUERY = "Q001", Area.LINT, "two queries of one file have the same name", Severity.WARNING
     NEVER_UPDATED = "L201", Area.LINT, "a nullable property that no update of the file sets", Severity.WARNING
     NO_PARAMETERS = "L202", Area.LINT, "a mutation that declares no params", Severity.WARNING
+    UNBUILT_INDEX = (
+        "L203",
+        Area.LINT,
+        "an `@index` on several properties or on a list: it is not built",
+        Severity.WARNING,
+    )

@@ -5,7 +5,8 @@ the meaning of each query. A query file that cannot be read is one finding, ``Q0
 nor are they when the schema has errors, since half of what they would be blamed for is the schema's fault.
 
 ``error`` means that another verb would refuse the text. What runs and is probably not meant is a warning: a second
-query of one name (the first is the one that runs), a mutation without parameters, a property that no update sets.
+query of one name (the first is the one that runs), a mutation without parameters, a property that no update sets, an
+index that is not built.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from typing import Any, Final
 
 from omnigraph.lang.codes import Code, Severity
 from omnigraph.lang.diagnostics import Diagnostic, Related, Report
-from omnigraph.lang.source import SourceText
+from omnigraph.lang.source import Name, SourceText
 from omnigraph.query import ast
 from omnigraph.query.check import check_query
 from omnigraph.query.checked import CheckedMutation, CheckedQuery, UpdateNodes
 from omnigraph.query.describe import Operation, describe_query
 from omnigraph.query.parser import read_queries
+from omnigraph.schema import ast as schema_ast
 from omnigraph.schema.catalog import Catalog, NodeType
 from omnigraph.schema.check import check_schema
 from omnigraph.schema.parser import read_schema
@@ -144,8 +146,10 @@ class LintReport:
 def lint(schema_source: SourceText, query_source: SourceText | None = None) -> LintReport:
     """Examine a schema, and a file of queries against it. Raises nothing for what the texts say."""
     schema_report = Report(schema_source)
-    catalog = check_schema(read_schema(schema_report), schema_report)
+    syntax_tree = read_schema(schema_report)
+    catalog = check_schema(syntax_tree, schema_report)
     findings = [Finding(code=each.code, message=each.message, diagnostics=(each,)) for each in schema_report.in_order()]
+    findings += _unbuilt_indexes(syntax_tree, catalog, schema_source)
     results: list[QueryResult] = []
     if query_source is not None:
         syntax = Report(query_source)
@@ -218,6 +222,39 @@ def _repeated_names(file: ast.QueryFile, source: SourceText) -> Iterator[Finding
         yield Finding(
             code=Code.DUPLICATE_QUERY, message=message, query_names=(query.name.text,), diagnostics=(problem,)
         )
+
+
+def _unbuilt_indexes(schema: schema_ast.Schema, catalog: Catalog, source: SourceText) -> Iterator[Finding]:
+    """Body constraints ``@index`` that no release builds yet: on several columns, or on a list."""
+    for declared in schema.declarations:
+        if isinstance(declared, schema_ast.Interface):
+            continue
+        types = catalog.nodes if isinstance(declared, schema_ast.Node) else catalog.edges
+        known = types.get(declared.name.text)
+        for each in declared.constraints:
+            columns = sorted({str(one) for one in each.arguments if isinstance(one, Name)})
+            if each.name.text != "index" or known is None or not columns:
+                continue
+            prop = known.by_name.get(columns[0])
+            if len(columns) == 1 and (prop is None or not prop.type.is_list):
+                continue
+            what = "a list" if len(columns) == 1 else "several properties"
+            message = f"@index({', '.join(columns)}) of {declared.name} is not built: it is on {what}"
+            problem = Diagnostic(
+                code=Code.UNBUILT_INDEX,
+                message=message,
+                source=source,
+                span=each.span,
+                label="reads are right without it",
+                help=None if len(columns) == 1 else "Declare @index on each of the properties.",
+            )
+            yield Finding(
+                code=Code.UNBUILT_INDEX,
+                message=message,
+                type_name=declared.name.text,
+                property=", ".join(columns),
+                diagnostics=(problem,),
+            )
 
 
 def _never_updated(

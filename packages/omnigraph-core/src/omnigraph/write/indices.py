@@ -17,7 +17,7 @@ from omnigraph.cancellation import check_cancelled
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit, CommitKind
-from omnigraph.history.declared_indexes import VECTOR, declared_indexes
+from omnigraph.history.declared_indexes import VECTOR, declared_indexes, unbuilt_indexes
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
@@ -51,7 +51,11 @@ class BuiltIndex:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingIndex:
-    """An index that is declared and cannot be built yet."""
+    """An index that is declared and cannot be built yet.
+
+    Attributes:
+        property: of an index on several properties all of them, with commas between.
+    """
 
     type_key: str
     property: str
@@ -152,6 +156,10 @@ def _effects(repository: Repository, snapshot: Snapshot, work: _Work) -> list[Ta
     effects = []
     for _, target in sorted(snapshot.schema.tables.items()):
         check_cancelled()
+        work.pending += [
+            PendingIndex(type_key=target.key, property=each.property, kind=each.kind, reason=each.reason)
+            for each in unbuilt_indexes(target)
+        ]
         entry = snapshot.entry(target)
         if entry.row_count == 0 or _is_of_main(entry.pin, snapshot.branch):
             continue
