@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 import decimal
+from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from load_world import SCHEMA, load
 
+import omnigraph as og
 from omnigraph.errors import InvalidInputError
+from omnigraph.history.ulids import new_ulid
 from omnigraph.lang.dates import parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
 from omnigraph.write.problems import ProblemLog
@@ -404,8 +408,8 @@ def test_a_batch_without_rows_between_others_gives_nothing():
 
 def test_an_empty_table_of_a_type_that_no_column_can_have_is_refused_as_input():
     union = pa.schema({"name": pa.dense_union([pa.field("a", pa.int8())])})
-    with pytest.raises(InvalidInputError, match="The Arrow data of Thing cannot be read"):
-        load({"Thing": pa.RecordBatchReader.from_batches(union, [])})
+    problem = load({"Thing": pa.RecordBatchReader.from_batches(union, [])}).problem
+    assert problem.message.startswith("Thing.name expects String, got an Arrow column of dense_union")
 
 
 @pytest.mark.parametrize("name", [3, None, ("node", "Thing"), b"Thing"])
@@ -451,3 +455,81 @@ def test_columns_of_dates_are_read_as_single_dates_are(scalar, parse):
         assert read == [None if text is None else expected(text) for text in texts]
 
     check()
+
+
+# ── several wrong columns ────────────────────────────────────────────────────────────────────────────────────────────
+
+WRONG_COLUMNS = """
+node Meter { code: String @key  count: I32?  share: F64?  day: Date?  on: Bool? }
+edge Near: Meter -> Meter { since: Date? }
+"""
+
+
+def problems_of(data: Any) -> list[tuple[str, str | None, str | None, str]]:
+    graph = og.init(f"memory://{new_ulid()}", schema=WRONG_COLUMNS)
+    with pytest.raises(InvalidInputError) as caught:
+        graph.load(data, "append")
+    return [
+        (each["reason"], each.get("type_key"), each.get("property"), each["message"])
+        for each in caught.value.details["problems"]
+    ]
+
+
+@pytest.mark.parametrize("make", ["pandas", "polars", "table"])
+def test_every_column_of_a_wrong_type_is_told_with_what_it_expects(make: str) -> None:
+    columns: dict[str, Any] = {"code": ["a"], "count": ["x"], "share": ["y"], "day": [1.5], "on": [True]}
+    found = problems_of({"Meter": _frame(make, columns)})
+    assert [each[:3] for each in found] == [
+        ("wrong_type", "node:Meter", "count"),
+        ("wrong_type", "node:Meter", "share"),
+        ("wrong_type", "node:Meter", "day"),
+    ]  # fmt: skip
+    assert [each[3].split(",")[0] for each in found] == [
+        "Meter.count expects I32?", "Meter.share expects F64?", "Meter.day expects Date?",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("make", ["pandas", "polars", "table"])
+def test_unknown_columns_are_told_beside_missing_ones_and_those_of_a_wrong_type(make: str) -> None:
+    columns: dict[str, Any] = {"cod": ["a"], "count": ["x"], "shares": [1.0], "on": ["yes"]}
+    assert problems_of({"Meter": _frame(make, columns)})[:2] == [
+        ("unknown_field", "node:Meter", "cod", 'unknown input field "cod" of Meter, did you mean "code"?'),
+        ("unknown_field", "node:Meter", "shares", 'unknown input field "shares" of Meter, did you mean "share"?'),
+    ]
+    rest = problems_of({"Meter": _frame(make, columns)})[2:]
+    assert [(each[0], each[2]) for each in rest] == [
+        ("missing_required", "code"), ("wrong_type", "count"), ("wrong_type", "on"),
+    ]  # fmt: skip
+
+
+def test_columns_of_a_frame_that_hold_values_of_several_types_are_all_told() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(
+        {"code": ["a", "b"], "count": [1, "x"], "share": [1.0, b"s"], "colour": ["blue", 7], "day": [1.5, 2.5]}
+    )
+    found = problems_of({"Meter": frame})
+    assert [(each[0], each[2]) for each in found] == [
+        ("unknown_field", "colour"), ("wrong_type", "count"), ("wrong_type", "share"), ("wrong_type", "day"),
+    ]  # fmt: skip
+    expected = "Meter.count expects I32?, got a column of values that have no Arrow type in common"
+    assert found[1][3].startswith(expected)
+
+
+def test_wrong_columns_of_several_types_are_all_told() -> None:
+    found = problems_of(
+        {
+            "Meter": pa.table({"code": [1.5], "count": [[1]]}),
+            "Near": pa.table({"from": [1.5], "dst": ["a"], "since": [True], "sinse": [1]}),
+        }
+    )
+    assert [(each[0], each[1], each[2]) for each in found] == [
+        ("wrong_type", "node:Meter", "code"), ("wrong_type", "node:Meter", "count"),
+        ("unknown_field", "edge:Near", "sinse"), ("wrong_type", "edge:Near", "src"),
+        ("wrong_type", "edge:Near", "since"),
+    ]  # fmt: skip
+
+
+def _frame(make: str, columns: Mapping[str, Any]) -> Any:
+    if make == "table":
+        return pa.table(columns)
+    return pytest.importorskip(make).DataFrame(columns)

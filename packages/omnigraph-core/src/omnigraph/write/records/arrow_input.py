@@ -23,6 +23,7 @@ from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.plan.changes import Embedding
 from omnigraph.write.embedding import optional_vectors
 from omnigraph.write.problems import Problem, ProblemLog
+from omnigraph.write.records.arrow_streams import ArrowStream, open_stream
 from omnigraph.write.records.columns import FittedColumn, Misfits, fit_column
 from omnigraph.write.records.envelopes import ENDS, EnvelopeReader
 from omnigraph.write.records.ids import derive_ids
@@ -60,19 +61,17 @@ def read_arrow(
         except Misfit as misfit:
             problems.add(Problem(reason=misfit.reason, message=misfit.text))
             continue
-        reader = _open_stream(name, data)
-        layout = lay_out(target, reader.schema.names, problems)
-        if layout is None:
+        stream = open_stream(name, data)
+        layout = lay_out(target, [*stream.reader.schema.names, *stream.unreadable], problems)
+        misfits = [*_column_misfits(target, stream)]
+        for each in misfits:
+            problems.add(_column_problem(target, each))
+        if layout is None or misfits:
             continue
         ordinal = 1
-        for batch in _cut_batches(reader, layout, name, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes):
+        for batch in _cut_batches(stream.reader, layout, name, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes):
             lines = np.arange(ordinal, ordinal + batch.num_rows)
-            try:
-                rows = read_batch(layout, batch, lines, problems)
-            except Misfit as misfit:
-                # The type of a column is that of all batches: nothing else can be learned from them.
-                problems.add(_column_problem(target, misfit))
-                break
+            rows = read_batch(layout, batch, lines, problems)
             ordinal += batch.num_rows
             if rows is not None:
                 yield rows
@@ -104,18 +103,6 @@ def find_target(name: Any, schema: GraphSchema) -> TypeTable:
     raise Misfit(Reason.UNKNOWN_TYPE, f'there is no node type or edge type "{name}"{hint}')
 
 
-def _open_stream(name: str, data: Any) -> pa.RecordBatchReader:
-    try:
-        if isinstance(data, pa.RecordBatchReader):
-            return data
-        if not hasattr(data, "__arrow_c_stream__"):
-            data = pa.record_batch(data)
-            return pa.RecordBatchReader.from_batches(data.schema, [data])
-        return pa.RecordBatchReader.from_stream(data)
-    except (pa.ArrowException, TypeError, ValueError) as error:
-        raise InvalidInputError(f"What was given for {name} cannot be read as Arrow data: {error}.") from error
-
-
 def _cut_batches(
     reader: pa.RecordBatchReader, layout: Layout, name: str, *, chunk_rows: int, chunk_bytes: int
 ) -> Iterator[pa.RecordBatch]:
@@ -134,10 +121,7 @@ def _cut_batches(
         for start in range(0, batch.num_rows, step):
             yield batch.slice(start, step)
     if is_empty:
-        try:
-            yield pa.RecordBatch.from_pylist([], schema=reader.schema)
-        except pa.ArrowException as error:
-            raise InvalidInputError(f"The Arrow data of {name} cannot be read: {error}.") from error
+        yield pa.RecordBatch.from_pylist([], schema=reader.schema)
 
 
 # ── columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -198,6 +182,30 @@ def lay_out(
     for misfit in found:
         problems.add(_column_problem(target, misfit, source, line))
     return None if found else Layout(target, places, tuple(unmade.values()))
+
+
+def _column_misfits(target: TypeTable, stream: ArrowStream) -> Iterator[Misfit]:
+    """The columns whose Arrow type can be that of no value of their property; all batches have these types."""
+    for name, reason in stream.unreadable.items():
+        if name in target.type.by_name:
+            wanted = target.type.by_name[name].type
+            text = f"expects {wanted}, got a column of values that have no Arrow type in common ({reason})"
+            yield Misfit(Reason.WRONG_TYPE, describe(target, name, text), name=name)
+    ends = {name: end for end, names in ENDS.items() for name in names} if target.kind == "edge" else {}
+    for given in stream.reader.schema:
+        name = ends.get(given.name, given.name)
+        if name not in target.schema.names:
+            continue
+        owned = target.type.by_name.get(name)
+        of = _ID if owned is None else owned.type
+        try:
+            fit_column(pa.array([], given.type), target.schema.field(name).type, of)
+        except Misfit as misfit:
+            yield Misfit(misfit.reason, describe(target, name, misfit.text), name=name)
+        except pa.ArrowNotImplementedError:
+            # Of a union not even an empty column can be made.
+            text = f"expects {of}, got an Arrow column of {given.type}"
+            yield Misfit(Reason.WRONG_TYPE, describe(target, name, text), name=name)
 
 
 def _unknown(target: TypeTable, name: str) -> Misfit:
