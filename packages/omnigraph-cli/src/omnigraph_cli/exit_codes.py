@@ -41,6 +41,7 @@ CODE_OF_KIND: Final = {
     **dict.fromkeys(map(str, ErrorKind), ExitCode.FAILED),
     str(ErrorKind.INVALID_INPUT): ExitCode.INVALID_INPUT,
     str(ErrorKind.CHANGE_CURSOR_REJECTED): ExitCode.INVALID_INPUT,
+    str(ErrorKind.LOAD_ID_REUSED): ExitCode.INVALID_INPUT,
     str(ErrorKind.COMPILE): ExitCode.INVALID_INPUT,
     str(ErrorKind.CONSTRAINT): ExitCode.INVALID_INPUT,
     str(ErrorKind.CONFLICT): ExitCode.CONFLICT,

@@ -26,6 +26,7 @@ from omnigraph.errors import (
     HeadMovedError,
     InternalError,
     InvalidInputError,
+    LoadIdReusedError,
     MergeConflict,
     MergeConflictError,
     MergeConflictKind,
@@ -114,6 +115,9 @@ SAMPLES: dict[type[OmnigraphError], OmnigraphError] = {
     EmbeddingError: EmbeddingError("Too busy.", provider="openai", model="e-1", status=429, help="Try again later."),
     PluginError: PluginError("It is broken.", plugins=("a 1", "b 2"), help="Repair it."),
     ChangeCursorRejectedError: ChangeCursorRejectedError("filter"),
+    LoadIdReusedError: LoadIdReusedError(
+        load_id="night", branch="main", commit_id="01A", expected="jsonl-sha256:1", actual="jsonl-sha256:2"
+    ),
     ChangeFeedGapError: ChangeFeedGapError(first_unreadable_commit_id="01A", cursor="eyJ"),
     ChangeSchemaBoundaryError: ChangeSchemaBoundaryError(commit_id="01A"),
 }

@@ -35,6 +35,7 @@ from omnigraph.errors import (
     HeadMovedError,
     InternalError,
     InvalidInputError,
+    LoadIdReusedError,
     MergeConflictError,
     NotFoundError,
     OmnigraphError,
@@ -81,6 +82,7 @@ HELD_KINDS = [
     "change_feed_gap",
     "change_schema_boundary",
     "plugin",
+    "load_id_reused",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -141,6 +143,7 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (EmbeddingError, "embedding", (OmnigraphError,)),
         (PluginError, "plugin", (OmnigraphError,)),
         (ChangeCursorRejectedError, "change_cursor_rejected", (InvalidInputError,)),
+        (LoadIdReusedError, "load_id_reused", (InvalidInputError,)),
         (ChangeFeedGapError, "change_feed_gap", (OmnigraphError,)),
         (ChangeSchemaBoundaryError, "change_schema_boundary", (OmnigraphError,)),
     ],
@@ -262,6 +265,16 @@ def test_the_dictionary_form_is_json_with_the_four_fields_of_the_command_line(er
         (EmbeddingError, {"provider": "openai", "model": "e-1", "status": 429}),
         (PluginError, {"plugins": ["a 1", "b 2"]}),
         (ChangeCursorRejectedError, {"reason": "filter"}),
+        (
+            LoadIdReusedError,
+            {
+                "load_id": "night",
+                "branch": "main",
+                "commit_id": "01A",
+                "expected": "jsonl-sha256:1",
+                "actual": "jsonl-sha256:2",
+            },
+        ),
         (ChangeFeedGapError, {"first_unreadable_commit_id": "01A", "cursor": "eyJ"}),
         (ChangeSchemaBoundaryError, {"commit_id": "01A"}),
     ],

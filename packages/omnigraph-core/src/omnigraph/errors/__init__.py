@@ -5,7 +5,8 @@
     │   ├── ParseError                              it cannot be read
     │   └── CheckError                              it can be read and means nothing
     ├── InvalidInputError (ValueError)         a URI, option, row or parameter is wrong
-    │   └── ChangeCursorRejectedError               a cursor does not belong here; .reason
+    │   ├── ChangeCursorRejectedError               a cursor does not belong here; .reason
+    │   └── LoadIdReusedError                       a load has the name of another one; .commit_id .expected .actual
     ├── ConstraintError                        well-formed rows break a rule; .type_key .id .constraint .holders
     ├── NotFoundError (LookupError)            there is no such graph, branch, commit or type
     ├── AlreadyExistsError                     there is one already
@@ -47,7 +48,14 @@ from omnigraph.errors.changes import (
 )
 from omnigraph.errors.embedding import EmbeddingError
 from omnigraph.errors.handles import ClosedError, ForkedProcessError
-from omnigraph.errors.inputs import CheckError, CompileError, ConstraintError, InvalidInputError, ParseError
+from omnigraph.errors.inputs import (
+    CheckError,
+    CompileError,
+    ConstraintError,
+    InvalidInputError,
+    LoadIdReusedError,
+    ParseError,
+)
 from omnigraph.errors.places import AlreadyExistsError, FormatError, NotFoundError, ReadOnlyError
 from omnigraph.errors.plugins import PluginError
 from omnigraph.errors.root import ErrorKind, InternalError, OmnigraphError
@@ -94,6 +102,7 @@ __all__ = [
     "HeadMovedError",
     "InternalError",
     "InvalidInputError",
+    "LoadIdReusedError",
     "MergeConflict",
     "MergeConflictError",
     "MergeConflictKind",

@@ -18,6 +18,39 @@ class InvalidInputError(OmnigraphError, ValueError):
     kind = ErrorKind.INVALID_INPUT
 
 
+class LoadIdReusedError(InvalidInputError):
+    """A load has the name of an earlier one on its branch and other content; nothing was written.
+
+    Attributes:
+        load_id: the name.
+        branch: where both were sent.
+        commit_id: the commit of the earlier one.
+        expected: the digest of what the earlier one was given.
+        actual: the digest of what was given now.
+    """
+
+    kind = ErrorKind.LOAD_ID_REUSED
+
+    def __init__(self, *, load_id: str, branch: str, commit_id: str, expected: str, actual: str) -> None:
+        super().__init__(
+            f'The load "{load_id}" is on branch {branch} already, as commit {commit_id}, with other content: '
+            f"that was {expected}, and this is {actual}.",
+            help="Give this load another name, or send what the earlier one was given.",
+            details={
+                "load_id": load_id,
+                "branch": branch,
+                "commit_id": commit_id,
+                "expected": expected,
+                "actual": actual,
+            },
+        )
+        self.load_id = load_id
+        self.branch = branch
+        self.commit_id = commit_id
+        self.expected = expected
+        self.actual = actual
+
+
 class CompileError(OmnigraphError, ValueError):
     """A schema or a query is wrong; nothing was done.
 

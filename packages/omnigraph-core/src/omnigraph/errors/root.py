@@ -43,6 +43,7 @@ class ErrorKind(StrEnum):
     CHANGE_FEED_GAP = "change_feed_gap"
     CHANGE_SCHEMA_BOUNDARY = "change_schema_boundary"
     PLUGIN = "plugin"
+    LOAD_ID_REUSED = "load_id_reused"
 
 
 class OmnigraphError(Exception):

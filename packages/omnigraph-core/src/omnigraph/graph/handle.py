@@ -135,13 +135,15 @@ class Graph(ReadVerbs, Comparing):
             branch: the branch to load to.
             base: make the branch from this one if it is missing; it stays when the load fails.
             actor: who loads, where it is not who opened the graph.
-            load_id: names this load; repeating it under the same name does nothing.
+            load_id: names this load; repeating it under the same name does nothing. Its content is compared by a
+                digest, for which the input is read again.
             progress: is called as the load goes on.
             deadline: seconds that the call may take; None is no bound. A call that has announced its commit goes on to
                 its end.
 
         Raises:
             InvalidInputError: records that are no rows of the schema, with file and line, up to 100 of each reason.
+            LoadIdReusedError: a load of this name had other content.
             ConstraintError: rows that break a rule of the schema, told the same way.
             EmbeddingError: the embedder failed to make a vector that records leave out.
             HeadMovedError: the graph moved on while an overwrite was under way.
@@ -236,6 +238,7 @@ class Graph(ReadVerbs, Comparing):
         branch: str = "main",
         actor: str | None = None,
         load_id: str | None = None,
+        content_digest: str | None = None,
         judge: BulkJudge | None = None,
         merger: BulkMerger | None = None,
         locate: Callable[[BulkReceipt, int], tuple[str | None, int | None]] | None = None,
@@ -249,22 +252,27 @@ class Graph(ReadVerbs, Comparing):
             branch: the branch of the ticket.
             actor: who loads, where it is not who opened the graph.
             load_id: that of the ticket; needed when there are no receipts.
+            content_digest: the caller's own digest of what was loaded, kept with the commit and compared with that of
+                an earlier load of this name. Without it nothing is compared: a load of a name that is there already
+                does nothing, whatever it holds.
             judge: answers questions about more rows than this process should read; by default it reads them.
             merger: finds and marks what more rows replace than this process should match; by default it does.
             locate: from a receipt and the ordinal of a row in it to the source and line of that row, for messages.
             progress: is called as it goes on.
 
         Raises:
-            InvalidInputError, ConstraintError, HeadMovedError, NotFoundError: as ``load``.
+            InvalidInputError, ConstraintError, HeadMovedError, LoadIdReusedError, NotFoundError: as ``load``.
         """
         with self._writing():
             check_name(actor, "actor")
             check_name(load_id, "load id")
+            check_name(content_digest, "content digest")
             request = LoadRequest(
                 mode=parse_mode(mode),
                 branch=branch,
                 actor=actor or self.actor,
                 load_id=load_id,
+                content_digest=content_digest,
                 progress=progress,
                 deadline_seconds=self._reader.settings.write_deadline,
             )

@@ -21,7 +21,7 @@ from typing import Any, Final
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled
 from omnigraph.config import DEFAULT_WRITE_SECONDS
-from omnigraph.errors import HeadMovedError, InvalidInputError
+from omnigraph.errors import HeadMovedError, InvalidInputError, LoadIdReusedError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog
@@ -34,10 +34,11 @@ from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.forks import Forks
-from omnigraph.write.plan import LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
+from omnigraph.write.plan import CONTENT_DIGEST, LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, TypedRows, read_records
+from omnigraph.write.records.content import ContentDigest, digest_of
 from omnigraph.write.rejudging import Judged
 from omnigraph.write.stage import AttemptFiles, Incoming, Judging, StagedChanges, prepare_changes
 from omnigraph.write.unmade_rows import UnmadeRows
@@ -134,6 +135,8 @@ class LoadRequest:
         branch_created: whether it was made for this load.
         load_id: a name of the caller's; a second load of the same name on the branch does nothing and gives the first
             one's commit, with no counts.
+        content_digest: of what is loaded, where it is known before the load; of a load with a name it is made on the
+            way.
         spill_bytes: how much is held in memory, all types together.
     """
 
@@ -143,6 +146,7 @@ class LoadRequest:
     branch_created: bool = False
     actor: str | None = None
     load_id: str | None = None
+    content_digest: str | None = None
     progress: Callable[[LoadProgress], None] | None = None
     spill_bytes: int = SPILL_BYTES
     deadline_seconds: float = DEFAULT_WRITE_SECONDS
@@ -171,6 +175,7 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
 
     Raises:
         InvalidInputError: records that are no rows of the schema; every one is told, up to a bound.
+        LoadIdReusedError: a load of the same name had other content.
         ConstraintError: rows that break a rule of the schema.
         EmbeddingError: the embedder failed to make a vector that was left out.
         HeadMovedError: the graph moved on under an overwrite, or the schema changed.
@@ -184,10 +189,15 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     log = repository.known(request.branch)
     repeated = find_load(repository, request.branch, request.load_id)
     if repeated is not None:
+        if CONTENT_DIGEST in repeated.properties:
+            check_content(repeated, replace(request, content_digest=digest_of(data)))
         return result_of(request, {}, repeated)
     snapshot = repository.snapshot(log)
     files = AttemptFiles(repository)
-    incoming = _read(repository, data, snapshot, request, files.forks)
+    digest = None if request.load_id is None else ContentDigest()
+    incoming = _read(repository, data, snapshot, request, files.forks, digest)
+    if digest is not None:
+        request = replace(request, content_digest=digest.hexdigest())
     try:
         published = publish_rows(
             repository, incoming, snapshot.schema, request, files, start=log, staged_at=log.version
@@ -223,7 +233,7 @@ def publish_rows(
         kind=CommitKind.DATA,
         actor=request.actor,
         created_at=datetime.now(UTC),
-        properties={} if request.load_id is None else {LOAD_ID: request.load_id},
+        properties=_properties_of(request),
     )
     total = sum(each.rows.row_count for each in incoming)
     is_brief = total <= BRIEF_ROWS
@@ -286,7 +296,34 @@ def _refuse_repetition(log: ManifestLog, request: LoadRequest, *, since: int) ->
     is_merged = any(each.kind is CommitKind.MERGE for each in between)
     for commit in log.lineage().values() if is_merged else between:
         if commit.properties.get(LOAD_ID) == request.load_id:
+            check_content(commit, request)
             raise RepeatedLoadError(commit)
+
+
+def check_content(earlier: Commit, request: LoadRequest) -> None:
+    """Refuse a load whose name an earlier one has that had other content; unknown content is not compared.
+
+    Raises:
+        LoadIdReusedError: it had.
+    """
+    known = earlier.properties.get(CONTENT_DIGEST)
+    if known is None or request.content_digest is None or known == request.content_digest:
+        return
+    raise LoadIdReusedError(
+        load_id=earlier.properties[LOAD_ID],
+        branch=request.branch,
+        commit_id=earlier.id,
+        expected=known,
+        actual=request.content_digest,
+    )
+
+
+def _properties_of(request: LoadRequest) -> dict[str, str]:
+    """What the commit of a load says of it."""
+    if request.load_id is None:
+        return {}
+    digest = {} if request.content_digest is None else {CONTENT_DIGEST: request.content_digest}
+    return {LOAD_ID: request.load_id} | digest
 
 
 def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[Any, int], commit: Commit) -> LoadResult:
@@ -306,7 +343,12 @@ def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[An
 
 
 def _read(
-    repository: Repository, data: LoadInput, snapshot: Snapshot, request: LoadRequest, forks: Forks
+    repository: Repository,
+    data: LoadInput,
+    snapshot: Snapshot,
+    request: LoadRequest,
+    forks: Forks,
+    digest: ContentDigest | None,
 ) -> tuple[Incoming, ...]:
     """Every record of the input, by type, with the vectors that records leave out.
 
@@ -332,7 +374,7 @@ def _read(
 
     records = 0
     request.report("reading", 0)
-    for typed in read_records(data, snapshot.schema, problems):
+    for typed in read_records(data, snapshot.schema, problems, digest=digest):
         # Rows of an input that is refused already need not be kept, but go on being read.
         if not problems and not unmade.take(typed):
             keep(typed)

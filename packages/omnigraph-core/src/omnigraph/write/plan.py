@@ -27,6 +27,9 @@ from omnigraph.tables.interface import StagedHandle, TablePin
 LOAD_ID: Final = "load_id"
 """Commit property: what the caller calls a load. A branch has at most one commit of each name."""
 
+CONTENT_DIGEST: Final = "content_digest"
+"""Commit property: of a load with a name, the digest of what it was given; not there where nobody made one."""
+
 
 class WriterKind(StrEnum):
     """Which verb a plan belongs to."""

@@ -31,6 +31,7 @@ from omnigraph.write.load import (
     LoadRequest,
     LoadResult,
     RepeatedLoadError,
+    check_content,
     find_load,
     publish_rows,
     result_of,
@@ -82,6 +83,7 @@ def publish_receipts(repository: Repository, given: BulkPublish, request: LoadRe
     counts = {schema.tables[key]: sum(each.row_count for each in own) for key, own in sorted(by_type.items())}
     earlier = find_load(repository, request.branch, request.load_id)
     if earlier is not None:
+        check_content(earlier, request)
         return result_of(request, counts, earlier)
     gathered(attempts, are_readable=False).raise_invalid()
     if not all(each.is_readable for each in attempts):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
 
@@ -44,16 +44,26 @@ from omnigraph.write.records.typed_rows import (
 from omnigraph.write.records.values import shown
 
 _ID: Final = ValueType(Scalar.STRING)
+Note = Callable[[str, pa.RecordBatch], None]
+"""What is given each batch of a type, by the name that the type was given by."""
+
 Fit = Callable[[pa.Array, pa.DataType, ValueType], FittedColumn]
 """What makes of a column that was given the one of a property; see ``fit_column``."""
 
 
 def read_arrow(
-    source: ArrowSource, schema: GraphSchema, problems: ProblemLog, *, chunk_rows: int, chunk_bytes: int
+    source: ArrowSource,
+    schema: GraphSchema,
+    problems: ProblemLog,
+    *,
+    chunk_rows: int,
+    chunk_bytes: int,
+    note: Note | None = None,
 ) -> Iterator[TypedRows]:
     """The rows of all types, one type after another, in batches within both bounds where a single row is.
 
-    A type that is named and has no rows gives one batch without rows: an overwrite empties it.
+    A type that is named and has no rows gives one batch without rows: an overwrite empties it. ``note`` is given each
+    batch as it comes, after one without rows.
     """
     for name, data in source.data.items():
         try:
@@ -62,6 +72,8 @@ def read_arrow(
             problems.add(Problem(reason=misfit.reason, message=misfit.text))
             continue
         stream = open_stream(name, data)
+        if note is not None:
+            stream = _noted(name, stream, note)
         layout = lay_out(target, [*stream.reader.schema.names, *stream.unreadable], problems)
         misfits = [*_column_misfits(target, stream)]
         for each in misfits:
@@ -101,6 +113,19 @@ def find_target(name: Any, schema: GraphSchema) -> TypeTable:
     guess = closest(name, choices)
     hint = f', did you mean "{guess}"?' if guess else f"; there are: {listed(choices)}"
     raise Misfit(Reason.UNKNOWN_TYPE, f'there is no node type or edge type "{name}"{hint}')
+
+
+def _noted(name: str, stream: ArrowStream, note: Note) -> ArrowStream:
+    """The same stream, of which each batch is noted as it is read."""
+    schema = stream.reader.schema
+
+    def noted() -> Iterator[pa.RecordBatch]:
+        note(name, pa.RecordBatch.from_pylist([], schema=schema))
+        for batch in stream.reader:
+            note(name, batch)
+            yield batch
+
+    return replace(stream, reader=pa.RecordBatchReader.from_batches(schema, noted()))
 
 
 def _cut_batches(

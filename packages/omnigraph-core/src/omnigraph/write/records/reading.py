@@ -20,6 +20,7 @@ from omnigraph.cancellation import check_cancelled
 from omnigraph.history.schemas import GraphSchema
 from omnigraph.write.problems import Problem, ProblemLog
 from omnigraph.write.records.arrow_input import find_target, read_arrow
+from omnigraph.write.records.content import ContentDigest
 from omnigraph.write.records.csv_input import read_csv
 from omnigraph.write.records.envelopes import EnvelopeReader, RowForm
 from omnigraph.write.records.json_blocks import group_lines, group_rows, read_block
@@ -53,6 +54,7 @@ def read_records(
     *,
     chunk_rows: int = CHUNK_ROWS,
     chunk_bytes: int = CHUNK_BYTES,
+    digest: ContentDigest | None = None,
 ) -> Iterator[TypedRows]:
     """The rows of an input; within a type in the order of the input.
 
@@ -62,6 +64,7 @@ def read_records(
         problems: takes everything that is wrong with records.
         chunk_rows: how many rows a batch has at most.
         chunk_bytes: how much of the input is held at once, about.
+        digest: notes what is read, where that is not a text of one type.
 
     Raises:
         InvalidInputError: the input as a whole cannot be read.
@@ -72,9 +75,10 @@ def read_records(
         for rows in _read_typed(data, schema, problems, chunk_bytes=chunk_bytes):
             yield from rows.cut(chunk_rows)
         return
-    source = open_source(data)
+    source = open_source(data) if digest is None else digest.watching(open_source(data))
     if isinstance(source, ArrowSource):
-        yield from read_arrow(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
+        note = None if digest is None else digest.add_batch
+        yield from read_arrow(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes, note=note)
         return
     if isinstance(source, RecordSource):
         batches = _read_objects(source, schema, problems, chunk_rows=chunk_rows, chunk_bytes=chunk_bytes)
