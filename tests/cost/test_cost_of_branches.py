@@ -1,7 +1,8 @@
 """What branches cost at an S3 server (DESIGN 18): making one takes the same few requests for any graph.
 
-Every write pays for a look at its branch after its swap. A write to another branch than main pays for one more before it
-begins; the first one also for the lines of its types. A warm read pays for the look and for the probe that a read of main makes.
+Every write pays for a look at its branch after its swap. A write to another branch than main pays for one more before
+it begins; the first one also for the lines of its types. A warm read pays for the look and for the probe that a read of
+main makes.
 """
 
 from __future__ import annotations

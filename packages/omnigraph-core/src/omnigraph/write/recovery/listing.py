@@ -119,7 +119,7 @@ def _with_what_is_published(repository: Repository, found: builtins.list[Recover
     missing = {each.graph_commit_id: each.branch for each in found if each.kind is not RecoveryKind.ROLLED_FORWARD}
     versions: dict[str, int] = {}
     # A merge may have taken the commit to another branch, while its own was deleted.
-    branches = (*missing.values(), MAIN.name, *list_branch_names(repository.adapter)) if missing else ()
+    branches = (*missing.values(), MAIN, *list_branch_names(repository.adapter)) if missing else ()
     for branch in dict.fromkeys(branches):
         try:
             log = repository.newest(branch)
