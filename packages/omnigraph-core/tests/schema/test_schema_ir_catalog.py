@@ -104,6 +104,17 @@ def test_constraint_columns_are_in_ascending_order_whatever_the_order_of_their_n
     check_same(catalog_from_ir(ir), compile_schema(source))
 
 
+def test_interfaces_are_in_ascending_order_of_name_whatever_the_order_of_their_numbers():
+    accepted = assign_identities(compile_schema("interface M { p: I32 }"), DOMAIN)
+    source = "interface M { p: I32 } interface B { p: I32 } node C implements M, B {}"
+    ir = resolve_identities(compile_schema(source), accepted, Report(SourceText.of(source)))
+    assert [each.type_name for each in ir.nodes[0].implements] == ["M", "B"]
+    node = catalog_from_ir(ir).nodes["C"]
+    assert node.implements == ("B", "M")
+    assert node.by_name["p"].satisfies == (("B", "p"), ("M", "p"))
+    check_same(catalog_from_ir(ir), compile_schema(source))
+
+
 def test_a_catalog_of_a_stored_schema_pickles_and_never_changes():
     ir = assign_identities(compile_schema("node A { s: String @key }"), DOMAIN, incarnations=count(1).__next__)
     catalog = catalog_from_ir(ir)
