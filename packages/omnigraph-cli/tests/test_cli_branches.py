@@ -52,6 +52,28 @@ def first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
         return graph.load([person("ann", 31), person("bob", 42)], "append").commit.id
 
 
+def test_a_branch_that_cannot_be_read_is_listed_with_the_reason_and_can_be_deleted(first: str) -> None:
+    for name in ("bad", "good"):
+        printed(0, "branch", "create", "g.omni", name)
+    ref = Path("g.omni/_refs/branches/bad.json")
+    ref.write_bytes(ref.read_bytes()[:-5])
+    listed = document(0, "branch", "list", "g.omni")["branches"]
+    assert [(each["name"], each["head"], each["problem"] is None) for each in listed] == [
+        ("main", first, True),
+        ("bad", None, False),
+        ("good", first, True),
+    ]
+    lines = printed(0, "branch", "list", "g.omni").splitlines()
+    assert "cannot be read: The branch object" in lines[1]
+    assert "damaged" in printed(1, "branch", "show", "g.omni", "bad")
+    assert document(0, "branch", "delete", "g.omni", "bad") == {"uri": listed_uri(), "deleted": "bad", "head": None}
+    assert [each["name"] for each in document(0, "branch", "list", "g.omni")["branches"]] == ["main", "good"]
+
+
+def listed_uri() -> str:
+    return str(document(0, "branch", "list", "g.omni")["uri"])
+
+
 def test_a_branch_is_made_listed_shown_and_deleted(first: str) -> None:
     assert document(0, "branch", "create", "g.omni", "review/1")["branch"]["head"] == first
     listed = document(0, "branch", "list", "g.omni")["branches"]

@@ -49,7 +49,20 @@ def test_a_lost_race_is_a_precondition():
     assert condition_of_lance(CommitConflictError("lost")) is StorageCondition.PRECONDITION
 
 
-@pytest.mark.parametrize("kind", LANCE_ERRORS)
+PANICS = [kind for kind in LANCE_ERRORS if not issubclass(kind, Exception)]
+
+
+def test_a_panic_of_lance_is_a_permanent_failure_with_its_cause():
+    assert PANICS
+    for kind in PANICS:
+        cause = kind("range end index 4279 out of range for slice of length 474")
+        with pytest.raises(StorageError) as caught, translating("open", "memory://g/nodes/x"):
+            raise cause
+        assert caught.value.condition is StorageCondition.PERMANENT
+        assert caught.value.__cause__ is cause
+
+
+@pytest.mark.parametrize("kind", [kind for kind in LANCE_ERRORS if issubclass(kind, Exception)])
 def test_whatever_lance_raises_is_translated_with_its_cause(kind: type[Exception]):
     cause = kind("not found")
     with pytest.raises(StorageError) as caught, translating("read", "memory://g/nodes/x"):

@@ -232,13 +232,15 @@ def test_main_comes_first_and_the_others_by_name(graph: og.Graph):
         "head": head,
         "base_commit": None,
         "created_at": made["created_at"],
+        "problem": None,
     }
 
 
 def test_a_branch_is_told_as_json(graph: og.Graph):
     made = graph.branches.create("dev")
     micros = (made.created_at - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
-    assert made.to_dict() == {"name": "dev", "head": made.head, "base_commit": made.head, "created_at": micros}
+    told = {"name": "dev", "head": made.head, "base_commit": made.head, "created_at": micros, "problem": None}
+    assert made.to_dict() == told
 
 
 def test_objects_that_are_no_branches_are_not_listed(graph: og.Graph):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from omnigraph.errors import FormatError, StorageCondition, StorageError
 from omnigraph_cli.exit_codes import ExitCode
 from omnigraph_cli.graphs import GraphPlace, moment, storage_options
 from omnigraph_cli.lazy_group import LazyGroup
@@ -78,6 +79,8 @@ def create_branch(
 def list_branches(session: Session, uri: str, options: dict[str, str]) -> ExitCode:
     """List every branch with its newest commit: main first, then by name.
 
+    A branch that cannot be read is listed with the reason in the place of its commit; `branch delete` deletes it.
+
     Exit code 0 when they are listed, 1 when there is no such graph.
     """
     place = GraphPlace.of(session, uri, options)
@@ -130,7 +133,13 @@ def delete_branch(session: Session, uri: str, name: str, yes: bool, options: dic
         return ExitCode.FAILED
     place.announce(session, "deleting a branch of")
     with place.open(session, "rw") as graph, session.working(f"deleting a branch of {place.uri}"):
-        head = graph.branches.show(name).head
+        try:
+            head = graph.branches.show(name).head
+        except (FormatError, StorageError) as error:
+            if isinstance(error, StorageError) and error.condition is StorageCondition.TRANSIENT:
+                raise
+            # A branch that cannot be read can be deleted; which commit was its newest is not known.
+            head = None
         graph.branches.delete(name)
     session.show(DeletedBranchResult(uri=graph.uri, name=name, head=head))
     return ExitCode.DONE

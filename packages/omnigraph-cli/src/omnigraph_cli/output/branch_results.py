@@ -34,11 +34,11 @@ class BranchesResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeletedBranchResult:
-    """A branch that is no more; ``head`` is the commit that was its newest."""
+    """A branch that is no more; ``head`` is the commit that was its newest, None where it could not be read."""
 
     uri: str
     name: str
-    head: str
+    head: str | None
 
     def to_dict(self) -> dict[str, Any]:
         return {"uri": self.uri, "deleted": self.name, "head": self.head}

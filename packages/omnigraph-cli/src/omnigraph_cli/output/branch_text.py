@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from rich.text import Text
 
 from omnigraph_cli.output.branch_results import BranchesResult, BranchResult, DeletedBranchResult
-from omnigraph_cli.output.lines import DIM, GOOD, Line, lines_of, moment_of, row
+from omnigraph_cli.output.lines import BAD, DIM, GOOD, Line, lines_of, moment_of, row
 
 
 @lines_of.register
@@ -15,7 +15,7 @@ def _(result: BranchResult) -> Iterator[Line]:
     branch = result.branch
     if result.is_new:
         yield Line(Text("created ", GOOD), f"branch {branch.name} of {result.uri}")
-        yield Line(Text("commit  ", DIM), branch.head)
+        yield Line(Text("commit  ", DIM), branch.head or "")
         return
     facts = {
         "branch": branch.name,
@@ -31,10 +31,15 @@ def _(result: BranchesResult) -> Iterator[Line]:
     width = max((len(each.name) for each in result.branches), default=0)
     for each in result.branches:
         since = "" if each.created_at is None else f"  {moment_of(each.created_at)}"
-        yield Line(Text(f"{each.name:<{width}}", "bold"), f"  {each.head}{since}")
+        name = Text(f"{each.name:<{width}}", "bold")
+        if each.problem is None:
+            yield Line(name, f"  {each.head}{since}")
+        else:
+            yield Line(name, f"  cannot be read: {each.problem}", BAD)
 
 
 @lines_of.register
 def _(result: DeletedBranchResult) -> Iterator[Line]:
     yield Line(Text("deleted ", GOOD), f"branch {result.name} of {result.uri}")
-    yield Line(Text("it was  ", DIM), result.head)
+    if result.head is not None:
+        yield Line(Text("it was  ", DIM), result.head)

@@ -20,6 +20,7 @@ from omnigraph.engine.execution import Execution
 from omnigraph.engine.frame import Indices, Mask
 from omnigraph.engine.lanes import truths, validity
 from omnigraph.errors import ResourceLimitError
+from omnigraph.errors.panics import translating_panics
 
 if TYPE_CHECKING:
     from datafusion import SessionContext
@@ -50,13 +51,14 @@ def value_ranks(column: pa.Array, execution: Execution) -> Indices:
     values = column if valid is None else column.drop_null()
     last_rank, last_value = 0, None
     try:
-        for batch in _sorted_batches(values, rows, execution):
-            execution.spending.check_time("Sort")
-            texts = batch.column(0)
-            is_new = _changes(texts, last_value)
-            found = last_rank + np.cumsum(is_new)
-            ranks[np.asarray(batch.column(1), dtype=np.int64)] = found
-            last_rank, last_value = int(found[-1]), texts[len(texts) - 1]
+        with translating_panics("sort the values"):
+            for batch in _sorted_batches(values, rows, execution):
+                execution.spending.check_time("Sort")
+                texts = batch.column(0)
+                is_new = _changes(texts, last_value)
+                found = last_rank + np.cumsum(is_new)
+                ranks[np.asarray(batch.column(1), dtype=np.int64)] = found
+                last_rank, last_value = int(found[-1]), texts[len(texts) - 1]
     except Exception as error:
         if _OUT_OF_MEMORY not in str(error):
             raise

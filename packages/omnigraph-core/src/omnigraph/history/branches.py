@@ -14,7 +14,14 @@ from datetime import datetime
 from typing import Any, Final
 
 from omnigraph.control_json import ControlJsonError
-from omnigraph.errors import FormatError, InvalidInputError, NotFoundError
+from omnigraph.errors import (
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    OmnigraphError,
+    StorageCondition,
+    StorageError,
+)
 from omnigraph.history.commits import from_micros, to_micros
 from omnigraph.history.ref_names import is_unicode, name_of_segment, ref_segment
 from omnigraph.storage import ObjectKey, StorageAdapter
@@ -96,15 +103,17 @@ class Branch:
     """A branch as users see it.
 
     Attributes:
-        head: the id of its newest commit.
+        head: the id of its newest commit; None where ``problem`` says why it cannot be read.
         base_commit: the commit that it began as; None for main.
         created_at: when it was made, in UTC; of main, when the graph was made.
+        problem: why the branch cannot be read, in a listing; None for a branch that can.
     """
 
     name: str
-    head: str
+    head: str | None
     base_commit: str | None
     created_at: datetime | None
+    problem: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The JSON form; ``created_at`` in microseconds since 1970."""
@@ -113,6 +122,7 @@ class Branch:
             "head": self.head,
             "base_commit": self.base_commit,
             "created_at": None if self.created_at is None else to_micros(self.created_at),
+            "problem": self.problem,
         }
 
 
@@ -153,6 +163,11 @@ def _damaged(adapter: StorageAdapter, name: str, why: object) -> FormatError:
         help=f"Restore it from a copy of the graph{'' if name == MAIN else delete}.",
         details={"branch": name, "uri": uri},
     )
+
+
+def is_of_one_branch(error: OmnigraphError) -> bool:
+    """Whether a failure to open a branch says something of this branch, and nothing of the store as a whole."""
+    return not (isinstance(error, StorageError) and error.condition is StorageCondition.TRANSIENT)
 
 
 def list_branch_names(adapter: StorageAdapter) -> list[str]:

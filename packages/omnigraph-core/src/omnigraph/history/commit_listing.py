@@ -7,8 +7,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
-from omnigraph.errors import InvalidInputError, NotFoundError
-from omnigraph.history.branches import list_branch_names
+from omnigraph.errors import FormatError, InvalidInputError, NotFoundError, StorageError
+from omnigraph.history.branches import is_of_one_branch, list_branch_names
 from omnigraph.history.commit_drawing import draw_dot, draw_mermaid, draw_text
 from omnigraph.history.commits import Commit
 from omnigraph.history.lineage import in_order, reachable
@@ -76,6 +76,8 @@ class Commits:
     ) -> str:
         """The commits of some branches, by default of all, drawn as text, as a Mermaid chart or for Graphviz.
 
+        With no branches given, those that cannot be read are left out: ``branches.list`` says which and why.
+
         Args:
             branches: whose history to draw.
             form: ``text``, ``mermaid`` or ``dot``.
@@ -94,8 +96,15 @@ class Commits:
             labels: defaultdict[str, builtins.list[str]] = defaultdict(builtins.list)
             commits: dict[str, Commit] = {}
             for name in names:
-                commits |= {each.id: each for each in self._history(name)}
-                labels[self._repository.newest(name).state.head.id].append(name)
+                try:
+                    found = self._history(name)
+                    head = self._repository.newest(name).state.head.id
+                except (NotFoundError, FormatError, StorageError) as error:
+                    if branches is not None or not is_of_one_branch(error):
+                        raise
+                    continue
+                commits |= {each.id: each for each in found}
+                labels[head].append(name)
             for tag in list_tags(adapter):
                 labels[tag.commit_id].append(f"tag: {tag.name}")
         return _DRAWINGS[form](in_order(commits.values())[:limit], labels)

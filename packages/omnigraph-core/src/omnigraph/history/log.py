@@ -34,7 +34,7 @@ from omnigraph.history.rows import (
 from omnigraph.history.stamp import REQUIRES_KEY, STAMP, STAMP_KEY, check_stamp, spell_features
 from omnigraph.history.state import GraphState, head_row
 from omnigraph.tables.log import LogStore, LogTable, StagedFragments
-from omnigraph.tables.quarantine import is_on_server, quarantine_newest
+from omnigraph.tables.quarantine import is_on_server, newest_was_cut_off, quarantine_newest
 from omnigraph.tables.staging import COMMIT_PROPERTY
 
 MANIFEST: Final = "__manifest"
@@ -243,13 +243,13 @@ def move_damage_away(manifests: Manifests, branch: BranchRef, error: StorageErro
     adapter = manifests.logs.adapter
     if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION) or is_on_server(adapter):
         raise error
-    if adapter.is_read_only:
+    if adapter.is_read_only and newest_was_cut_off(adapter, manifests.location, manifests.fork_of(branch)):
         raise FormatError(
             f"The newest version of {branch.name} at {adapter.root} cannot be read, most likely after a loss of power.",
             help="Open it once for writing: a version that was never acknowledged is then moved out of the way.",
             details={"uri": str(adapter.root), "branch": branch.name},
         ) from error
-    if not quarantine_newest(adapter, manifests.location, manifests.fork_of(branch)):
+    if adapter.is_read_only or not quarantine_newest(adapter, manifests.location, manifests.fork_of(branch)):
         raise damaged(f"the newest version of {branch.name} cannot be read") from error
 
 

@@ -22,7 +22,7 @@ from omnigraph.errors import (
     StorageCondition,
     StorageError,
 )
-from omnigraph.history.branches import MAIN, BranchRef, list_branch_names, resolve_branch
+from omnigraph.history.branches import MAIN, BranchRef, is_of_one_branch, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
@@ -336,14 +336,19 @@ class Repository:
 
         Raises:
             NotFoundError: there is none.
+            FormatError: it was not found, and a branch that may have it is damaged.
+            StorageError: so too, or the store did not answer.
         """
         with self._lock:
             remembered = tuple(self._newest.values())
         found = next((each for log in remembered for each in log.state.recent if each.id == commit_id), None)
-        for log in () if found else self._logs(branch):
+        unread: list[FormatError | StorageError] = []
+        for log in () if found else self._logs(branch, unread):
             found = log.find_commit(commit_id)
             if found is not None:
                 break
+        if found is None and unread:
+            raise unread[0]
         if found is None:
             raise NotFoundError(
                 f'There is no commit "{commit_id}".',
@@ -352,8 +357,11 @@ class Repository:
             )
         return found
 
-    def _logs(self, first: str) -> Iterator[ManifestLog]:
-        """The newest log of every branch, this one first and main next; then those of lines that no branch has."""
+    def _logs(self, first: str, unread: list[FormatError | StorageError]) -> Iterator[ManifestLog]:
+        """The newest log of every branch, this one first and main next; then those of lines that no branch has.
+
+        What keeps a branch from being read is added to ``unread``.
+        """
         seen: set[str] = set()
         for name in dict.fromkeys((first, MAIN, *list_branch_names(self.adapter))):
             try:
@@ -362,6 +370,11 @@ class Repository:
                 # It was deleted meanwhile.
                 if name == first:
                     raise
+                continue
+            except (FormatError, StorageError) as error:
+                if not is_of_one_branch(error):
+                    raise
+                unread.append(error)
                 continue
             seen.add(log.branch.physical)
             yield log

@@ -3,6 +3,9 @@
 Lance reports everything as OSError, ValueError or RuntimeError, with neither a number nor a type of its own. Its text
 is the only evidence there is, so it is read here, and never passed on: it may hold signed addresses and credentials.
 The exception itself stays behind the error as ``__cause__``.
+
+A panic of Rust, which damaged files lead to, comes as a ``BaseException`` that ``except Exception`` does not catch. The
+process goes on afterwards, so a panic is translated as any other exception of Lance.
 """
 
 from __future__ import annotations
@@ -18,11 +21,21 @@ import pyarrow as pa
 from lance.commit import CommitConflictError
 
 from omnigraph.errors import OmnigraphError, StorageCondition, StorageError
+from omnigraph.errors.panics import is_panic, is_panic_class
 from omnigraph.storage.failures import BY_ERRNO, advice_for
 from omnigraph.tables.processes import enter_lance
 
-LANCE_ERRORS: Final = (OSError, ValueError, RuntimeError, NotImplementedError, KeyError, pa.ArrowException)
-"""What Lance raises; ``CommitConflictError`` is one of them."""
+LANCE_ERRORS: Final[tuple[type[BaseException], ...]] = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    KeyError,
+    pa.ArrowException,
+    # Lance was imported above, so that its class is there.
+    *(each for each in BaseException.__subclasses__() if is_panic_class(each)),
+)
+"""What Lance raises, its panics too; ``CommitConflictError`` is one of them."""
 
 _NUMBER: Final = re.compile(r"\(os error (\d+)\)")
 
@@ -39,8 +52,8 @@ _BY_WORDS: Final = {
     StorageCondition.PRECONDITION: ("already exists",),
     StorageCondition.NOT_FOUND: ("not found", "no such", "does not exist", "no data in memory"),
     StorageCondition.PERMANENT: (
-        "corrupt", "file size is too small", "failed to decode", r"invalid range 0\.\.0", "magic", "out of range",
-        "does not have a transaction file",
+        "corrupt", "panicked", "file size is too small", "failed to decode", r"invalid range 0\.\.0", "magic",
+        "out of range", "does not have a transaction file",
     ),
 }  # fmt: skip
 """What Lance's texts say, in order of weight. Access comes before absence: a store may word a refusal as either."""
@@ -56,6 +69,8 @@ def condition_of_lance(error: BaseException) -> StorageCondition:
         return error.condition
     if isinstance(error, CommitConflictError):
         return StorageCondition.PRECONDITION
+    if is_panic(error):
+        return StorageCondition.PERMANENT
     text = str(error)
     number = _NUMBER.search(text)
     if number is not None and int(number.group(1)) in BY_ERRNO:

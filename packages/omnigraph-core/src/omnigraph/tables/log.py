@@ -144,7 +144,7 @@ class LogStore:
         # Opened anew: Lance gives a new table a session of its own.
         return self.open(location, version=1)
 
-    def _settle_create(self, place: Place, location: str, transaction_id: str, error: Exception) -> None:
+    def _settle_create(self, place: Place, location: str, transaction_id: str, error: BaseException) -> None:
         failure = as_storage_error(error, "create", place.uri)
         try:
             first = self.open(location, version=1)
@@ -178,12 +178,25 @@ class LogTable:
     def metadata(self) -> dict[str, str]:
         """The metadata of the schema at this version."""
         raw = self.dataset.schema.metadata or {}
-        return {key.decode(): value.decode() for key, value in raw.items()}
+        # What is no text is damaged, and then no value that any reader of it knows.
+        return {key.decode(errors="replace"): value.decode(errors="replace") for key, value in raw.items()}
 
     @property
     def fragment_rows(self) -> tuple[int, ...]:
-        """How many rows each fragment has, in order; no request."""
-        return tuple(int(each.metadata.physical_rows) for each in self.dataset.get_fragments())
+        """How many rows each fragment has, in order; no request.
+
+        Raises:
+            StorageError: the version does not say.
+        """
+        counts = [each.metadata.physical_rows for each in self.dataset.get_fragments()]
+        if any(each is None for each in counts):
+            raise StorageError(
+                f"Could not read {self.place.uri}: version {self.version} does not say how many rows it has.",
+                condition=StorageCondition.PERMANENT,
+                uri=self.place.uri,
+                help="Restore the files from another copy, or read an older commit.",
+            )
+        return tuple(int(each) for each in counts)
 
     def read(self, fragments: Sequence[int]) -> pa.Table:
         """The rows of these fragments, by position; one request for each that is small."""

@@ -79,6 +79,8 @@ def open_dataset(place: Place, *, version: int | None, session: Session | None, 
     note(counted)
     with translating("open", place.uri):
         found = lance.dataset(place.uri, version=version, storage_options=place.options, session=session)
+        # Made of the manifest when it is asked for, and a damaged one may fail then: better here than anywhere.
+        _ = found.schema
     # Lance takes a manifest of zeros, as a loss of power may leave it, for an empty table at version 0.
     if found.version < 1:
         raise StorageError(

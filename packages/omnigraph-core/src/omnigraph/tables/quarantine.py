@@ -25,6 +25,12 @@ _LOG = logging.getLogger(__name__)
 _PROOF: Final = frozenset({StorageCondition.NOT_FOUND, StorageCondition.PERMANENT})
 """What damage looks like when the file itself can be read. "Not found" because zeroed bytes spell another version."""
 
+_END: Final = b"LANC"
+"""The last bytes of every manifest of Lance."""
+
+_ZEROS: Final = 64
+"""More zeros in a row than any manifest has. A device loses whole blocks of a file, which then read as zeros."""
+
 
 def quarantine_unreadable(adapter: StorageAdapter, location: str, branch: str | None, *, above: int) -> tuple[str, ...]:
     """Move every damaged version newer than ``above`` away; the new keys of what was moved.
@@ -49,17 +55,46 @@ def quarantine_unreadable(adapter: StorageAdapter, location: str, branch: str | 
 
 
 def quarantine_newest(adapter: StorageAdapter, location: str, branch: str | None) -> tuple[str, ...]:
-    """Move damaged versions away from the top, down to the first one that can be read."""
+    """Move damaged versions away from the top, down to the first one that can be read.
+
+    Only those that a loss of power may have left: another damage may have come to a version that was acknowledged.
+    """
     place = place_of(adapter, location, branch)
     moved: list[str] = []
     while place.is_on_disk:
-        names = (version_of_name(key.name) for key in adapter.list_dir(place.key / "_versions"))
-        newest = max((version for version in names if version is not None), default=0)
-        found = quarantine_unreadable(adapter, location, branch, above=newest - 1) if newest > 1 else ()
+        newest = _newest_version(adapter, place)
+        if newest < 2 or not _was_cut_off(adapter, place, newest):
+            break
+        found = quarantine_unreadable(adapter, location, branch, above=newest - 1)
         if not found:
             break
         moved.extend(found)
     return tuple(moved)
+
+
+def newest_was_cut_off(adapter: StorageAdapter, location: str, branch: str | None) -> bool:
+    """Whether the file of the newest version is what a loss of power may leave: then nobody was told of it."""
+    place = place_of(adapter, location, branch)
+    return place.is_on_disk and _was_cut_off(adapter, place, _newest_version(adapter, place))
+
+
+def _newest_version(adapter: StorageAdapter, place: Place) -> int:
+    names = (version_of_name(key.name) for key in adapter.list_dir(place.key / "_versions"))
+    return max((version for version in names if version is not None), default=0)
+
+
+def _was_cut_off(adapter: StorageAdapter, place: Place, version: int) -> bool:
+    """Empty, without its end, or with a block of zeros in it. One wrong byte, also in the end, is none of these."""
+    try:
+        data = adapter.read(place.file(manifest_name(version)))
+    except ResourceLimitError:
+        return False
+    except StorageError as error:
+        if error.condition is StorageCondition.NOT_FOUND:
+            return False
+        raise
+    wrong = sum(found != expected for found, expected in zip(data[-len(_END) :], _END, strict=False))
+    return len(data) < len(_END) or wrong > 1 or bytes(_ZEROS) in data
 
 
 def is_on_server(adapter: StorageAdapter) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 
 from omnigraph.cancellation import TimeLimit
-from omnigraph.errors import NotFoundError
-from omnigraph.history.branches import MAIN, Branch, list_branch_names
+from omnigraph.errors import FormatError, NotFoundError, StorageError
+from omnigraph.history.branches import MAIN, Branch, is_of_one_branch, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog
 from omnigraph.history.repository import Repository, SnapshotLike
@@ -45,22 +45,43 @@ class Branches:
             return make_branch(self._repository, name, self._repository.log_of(base, at))
 
     def list(self) -> builtins.list[Branch]:
-        """Every branch: main first, then by name."""
+        """Every branch: main first, then by name. One that cannot be read is there with its ``problem`` and no head.
+
+        Raises:
+            NotFoundError: there is no graph any more.
+            StorageError: the store did not answer.
+        """
         with self._repository.lifetime:
-            found = [self._of(self._repository.newest())]
-            for name in list_branch_names(self._repository.adapter):
-                try:
-                    found.append(self._of(self._repository.newest(name)))
-                except NotFoundError:
-                    # It was deleted meanwhile.
-                    continue
-            return found
+            names = (MAIN, *list_branch_names(self._repository.adapter))
+            return [each for name in names if (each := self._listed(name)) is not None]
+
+    def _listed(self, name: str) -> Branch | None:
+        """A branch for the listing; None when it was deleted since its name was found."""
+        try:
+            return self._of(self._repository.newest(name))
+        except NotFoundError:
+            if name == MAIN:
+                raise
+            problem = "Its commits are missing: the graph holds nothing at the place that the branch names."
+        except (FormatError, StorageError) as error:
+            if not is_of_one_branch(error):
+                raise
+            problem = error.message
+        try:
+            ref = resolve_branch(self._repository.adapter, name)
+        except NotFoundError:
+            return None
+        except FormatError:
+            return Branch(name=name, head=None, base_commit=None, created_at=None, problem=problem)
+        return Branch(name=name, head=None, base_commit=ref.base_commit, created_at=ref.created_at, problem=problem)
 
     def show(self, name: str) -> Branch:
         """The branch of this name.
 
         Raises:
             NotFoundError: there is none.
+            FormatError: it is damaged, or written in another format.
+            StorageError: it cannot be read.
         """
         with self._repository.lifetime:
             return self._of(self._repository.newest(name))
@@ -68,7 +89,8 @@ class Branches:
     def delete(self, name: str) -> None:
         """Delete a branch at once, a damaged one too. Whoever writes to it at that moment is told that it is gone.
 
-        What was merged from it stays. Its own commits can be read by their ids until they are reclaimed.
+        What was merged from it stays. Its own commits can be read by their ids until they are reclaimed. A branch that
+        cannot be read can be deleted.
 
         Raises:
             NotFoundError: there is no such branch.

@@ -51,7 +51,7 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
 def delete_branch(repository: Repository, name: str) -> None:
     """Delete a branch; its commits stay where they were merged, and may be read by their ids until they are reclaimed.
 
-    One whose object is damaged is deleted by its name.
+    One whose object or line is damaged is deleted as any other.
 
     Raises:
         NotFoundError: there is no such branch.
@@ -65,9 +65,9 @@ def delete_branch(repository: Repository, name: str) -> None:
     except FormatError:
         # Its name is enough to delete it, and nothing else would take the object away. It must be of this graph.
         repository.refuse_replaced()
-        repository.adapter.delete(branch_key(repository.adapter, name))
+        _remove(repository, name, incarnation=None)
     else:
-        _remove(repository, ref)
+        _remove(repository, name, incarnation=ref.incarnation)
         repository.forget_branch(ref)
     reach(failpoints.BRANCH_DELETE_POST_NATIVE)
 
@@ -99,18 +99,20 @@ def _claim(repository: Repository, ref: BranchRef) -> bool:
         return found == spell_ref(ref)
 
 
-def _remove(repository: Repository, ref: BranchRef) -> None:
-    """Remove the object of a branch; also when only the answer is lost."""
+def _remove(repository: Repository, name: str, *, incarnation: str | None) -> None:
+    """Remove the object of a branch, None standing for one that is damaged; also when only the answer is lost."""
     adapter = repository.adapter
     try:
-        adapter.delete(branch_key(adapter, ref.name))
-    except StorageError:
+        adapter.delete(branch_key(adapter, name))
+    except StorageError as failure:
         try:
-            found = resolve_branch(adapter, ref.name)
+            found = resolve_branch(adapter, name).incarnation
         except NotFoundError:
             return
-        if found.incarnation == ref.incarnation:
-            raise
+        except FormatError:
+            found = None
+        if found == incarnation:
+            raise failure from failure.__cause__
 
 
 def _exists(name: str) -> AlreadyExistsError:

@@ -19,6 +19,7 @@ import pyarrow.dataset as ds
 
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import ResourceLimitError
+from omnigraph.errors.panics import translating_panics
 from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 
 if TYPE_CHECKING:
@@ -181,9 +182,10 @@ def run(
     for name, rows in inputs.items():
         register(context, name, rows, failures, as_views=as_views)
     try:
-        for batch in context.sql(sql).execute_stream():
-            check_cancelled()
-            yield batch.to_pyarrow()
+        with translating_panics("check the rows of this write"):
+            for batch in context.sql(sql).execute_stream():
+                check_cancelled()
+                yield batch.to_pyarrow()
     except Exception as error:
         if failures:
             raise failures[0] from None
@@ -288,7 +290,8 @@ def matches_pattern(values: pa.Array, pattern: str) -> pa.Array:
     context.remove_optimizer_rule("simplify_expressions")
     frame = context.create_dataframe([[pa.record_batch({"v": values})]])
     try:
-        found = frame.select(functions.regexp_like(col("v"), lit(pattern)).alias("m")).to_arrow_table()["m"]
+        with translating_panics("match the pattern"):
+            found = frame.select(functions.regexp_like(col("v"), lit(pattern)).alias("m")).to_arrow_table()["m"]
     except Exception as error:
         if "Regular expression did not compile" in str(error):
             raise ValueError(str(error).rpartition("did not compile: ")[2]) from None
