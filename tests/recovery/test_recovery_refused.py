@@ -103,7 +103,7 @@ FORGERIES: dict[str, tuple[Callable[[Found], Found], str]] = {
     "without a commit": (lambda found: changed(found, lambda facts: facts.pop("commit")), "commit"),
     "given up, and damaged": (
         lambda found: Found(found.name.replace(".json", ".withdrawn.json"), b"{"),
-        "no JSON",
+        "not JSON",
     ),
 }
 

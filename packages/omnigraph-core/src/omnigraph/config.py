@@ -34,10 +34,14 @@ QUERY_MAX_BYTES = "OMNIGRAPH_QUERY_MAX_BYTES"
 QUERY_MAX_FRONTIER = "OMNIGRAPH_QUERY_MAX_FRONTIER"
 """The budget of queries that are given none: seconds, rows, bytes, nodes per hop."""
 
+MAX_HELD_BYTES = "OMNIGRAPH_MAX_HELD_BYTES"
+"""What one load, merge or diff may gather in memory where it cannot stream."""
+
 TAIL_MAINTENANCE = "OMNIGRAPH_TAIL_MAINTENANCE"
 """``on`` or ``off``: whether small parts are folded in the background after a commit."""
 
 DEFAULT_CACHE_BYTES: Final = 1024**3
+DEFAULT_MAX_HELD_BYTES: Final = 4 * 1024**3
 DEFAULT_WRITE_SECONDS: Final = 60.0
 DEFAULT_RECOVERY_PATIENCE: Final = 20.0
 
@@ -58,6 +62,7 @@ class Settings:
         folds_tails: whether small parts are folded after a commit.
         write_deadline: seconds for which a write goes on against others.
         recovery_patience: seconds without a sign of life after which a writer elsewhere counts as dead.
+        max_held_bytes: bound of what one load, merge or diff gathers in memory where it cannot stream.
         query_deadline: seconds; None leaves the default of ``QueryBudget``. So the other three.
     """
 
@@ -68,6 +73,7 @@ class Settings:
     folds_tails: bool = True
     write_deadline: float = DEFAULT_WRITE_SECONDS
     recovery_patience: float = DEFAULT_RECOVERY_PATIENCE
+    max_held_bytes: int = DEFAULT_MAX_HELD_BYTES
     query_deadline: float | None = None
     query_max_rows: int | None = None
     query_max_bytes: int | None = None
@@ -87,6 +93,7 @@ class Settings:
         variables = os.environ if environment is None else environment
         names = (name.strip() for name in variables.get(DISABLE_PLUGINS, "").split(","))
         cache_bytes = _count(variables, CACHE_BYTES)
+        held_bytes = _count(variables, MAX_HELD_BYTES)
         write_deadline = _seconds(variables, WRITE_DEADLINE)
         patience = _seconds(variables, RECOVERY_PATIENCE)
         return cls(
@@ -97,6 +104,7 @@ class Settings:
             folds_tails=_choice(variables, TAIL_MAINTENANCE, _SWITCH) == "on",
             write_deadline=DEFAULT_WRITE_SECONDS if write_deadline is None else write_deadline,
             recovery_patience=DEFAULT_RECOVERY_PATIENCE if patience is None else patience,
+            max_held_bytes=DEFAULT_MAX_HELD_BYTES if held_bytes is None else held_bytes,
             query_deadline=_seconds(variables, QUERY_DEADLINE),
             query_max_rows=_count(variables, QUERY_MAX_ROWS),
             query_max_bytes=_count(variables, QUERY_MAX_BYTES),

@@ -18,8 +18,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.cancellation import TimeLimit
+from omnigraph.config import DEFAULT_MAX_HELD_BYTES
 from omnigraph.engine.cells import cells, json_objects
 from omnigraph.engine.change_filter import KINDS, ChangeFilter
+from omnigraph.engine.held_bytes import HeldBytes
 from omnigraph.engine.row_changes import DELETE, INSERT, OPS, UPDATE, RowChanges, row_changes
 from omnigraph.engine.type_names import select_types
 from omnigraph.history.commits import Commit
@@ -146,6 +148,7 @@ class Diff:
         *,
         lifetime: Lifetime | None = None,
         deadline: float | None = None,
+        max_held_bytes: int = DEFAULT_MAX_HELD_BYTES,
     ) -> None:
         """Compare two snapshots of one graph.
 
@@ -156,6 +159,7 @@ class Diff:
             wanted: which changes are to be shown; None for all.
             lifetime: of the handle that this belongs to.
             deadline: seconds that each reading may take, from its begin.
+            max_held_bytes: what the diff may take in memory as one table or one document.
 
         Raises:
             NotFoundError: the filter names a type that neither snapshot has.
@@ -167,6 +171,7 @@ class Diff:
         self._tables = tables
         self._lifetime = lifetime
         self._deadline = deadline
+        self._max_held_bytes = max_held_bytes
 
     def __repr__(self) -> str:
         return f"<Diff from commit {self.from_commit.id} to {self.to_commit.id}>"
@@ -186,8 +191,13 @@ class Diff:
         return DiffSummary.of(counts)
 
     def to_arrow(self) -> pa.Table:
-        """All changes as one table, with a row for each; ``before`` and ``after`` are JSON texts."""
-        return pa.Table.from_batches([arrow_rows(target, rows) for target, rows in self._rows()], ARROW_SCHEMA)
+        """All changes as one table, with a row for each; ``before`` and ``after`` are JSON texts.
+
+        Raises:
+            ResourceLimitError: it takes more memory than one call may hold; iterate instead.
+        """
+        held = HeldBytes("The diff as one table", self._max_held_bytes)
+        return pa.Table.from_batches(held.each(arrow_rows(target, rows) for target, rows in self._rows()), ARROW_SCHEMA)
 
     def about(self) -> dict[str, Any]:
         """What is compared, in the JSON form; nothing is read."""
@@ -198,8 +208,16 @@ class Diff:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """The JSON form, with all changes."""
-        changes = [*self]
+        """The JSON form, with all changes.
+
+        Raises:
+            ResourceLimitError: they take more memory than one call may hold; iterate instead.
+        """
+        held = HeldBytes("The diff as one document", self._max_held_bytes)
+        changes: list[Change] = []
+        for target, rows in self._rows():
+            held.add(arrow_rows(target, rows).nbytes)
+            changes += changes_of(target, rows)
         return {
             **self.about(),
             "summary": DiffSummary.of(Counter((f"{each.entity}:{each.type}", each.op) for each in changes)).to_dict(),

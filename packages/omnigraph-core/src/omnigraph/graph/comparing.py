@@ -9,6 +9,7 @@ from omnigraph.cancellation import TimeLimit
 from omnigraph.engine.change_filter import ChangeFilter
 from omnigraph.engine.diff import Diff
 from omnigraph.engine.entity_at import entity_at
+from omnigraph.engine.reader import Reader
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.repository import Repository, SnapshotLike
 from omnigraph.history.snapshot import Snapshot
@@ -18,6 +19,7 @@ class Comparing:
     """What ``Graph`` can say of two of its states."""
 
     _repository: Repository
+    _reader: Reader
     _lifetime: Lifetime
 
     def diff(
@@ -49,7 +51,15 @@ class Comparing:
         with TimeLimit(deadline, "diff"), self._lifetime:
             wanted = ChangeFilter.of(kinds=kinds, types=types, ops=ops)
             before, after = self._state(a), self._state(b)
-            return Diff(before, after, self._repository.tables, wanted, lifetime=self._lifetime, deadline=deadline)
+            return Diff(
+                before,
+                after,
+                self._repository.tables,
+                wanted,
+                lifetime=self._lifetime,
+                deadline=deadline,
+                max_held_bytes=self._reader.settings.max_held_bytes,
+            )
 
     def entity_at(self, type_name: str, id: str, at: SnapshotLike) -> dict[str, Any] | None:  # noqa: A002
         """One node or edge as it was at a state, as JSON values with its id, and its ends as ``from`` and ``to``.

@@ -90,7 +90,7 @@ class Graph(ReadVerbs, Comparing):
     def branches(self) -> Branches:
         """The branches of the graph: make, list, delete and merge them."""
         self._lifetime.check()
-        return Branches(self._repository, actor=self.actor, write_deadline=self._reader.settings.write_deadline)
+        return Branches(self._repository, actor=self.actor, settings=self._reader.settings)
 
     @property
     def tags(self) -> Tags:
@@ -162,6 +162,7 @@ class Graph(ReadVerbs, Comparing):
                 load_id=load_id,
                 progress=progress,
                 deadline_seconds=self._reader.settings.write_deadline,
+                max_held_bytes=self._reader.settings.max_held_bytes,
             )
             return load(self._repository, data, request)
 
@@ -275,6 +276,7 @@ class Graph(ReadVerbs, Comparing):
                 content_digest=content_digest,
                 progress=progress,
                 deadline_seconds=self._reader.settings.write_deadline,
+                max_held_bytes=self._reader.settings.max_held_bytes,
             )
             given = BulkPublish(attempts=receipts, judge=judge, locate=locate, merger=merger)
             return publish_receipts(self._repository, given, request)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 
 from omnigraph.cancellation import TimeLimit
+from omnigraph.config import Settings
 from omnigraph.errors import FormatError, NotFoundError, StorageError
 from omnigraph.history.branches import MAIN, Branch, is_of_one_branch, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
@@ -20,10 +21,10 @@ from omnigraph.write.recovery.sweep import heal
 class Branches:
     """The branches of a graph; ``main`` is always there."""
 
-    def __init__(self, repository: Repository, *, actor: str | None, write_deadline: float) -> None:
+    def __init__(self, repository: Repository, *, actor: str | None, settings: Settings) -> None:
         self._repository = repository
         self._actor = actor
-        self._write_deadline = write_deadline
+        self._settings = settings
 
     def create(self, name: str, base: str = MAIN, *, at: SnapshotLike | None = None) -> Branch:
         """Make a branch that begins as another one is now, or as it was at a moment.
@@ -133,6 +134,7 @@ class Branches:
             NotFoundError: there is no such branch.
             InvalidInputError: a branch into itself, or no such strategy.
             ConflictError: their schemas differ, or others kept publishing first.
+            ResourceLimitError: the conflicts, or the changes of a dry run, take more memory than one call may hold.
             DeadlineError: it took longer than ``deadline``; nothing was written.
         """
         check_name(actor, "actor")
@@ -145,7 +147,8 @@ class Branches:
                 expect_head=expect_head.id if isinstance(expect_head, Commit) else expect_head,
                 delete_branch=delete_branch,
                 actor=actor or self._actor,
-                deadline=Deadline(seconds=self._write_deadline),
+                deadline=Deadline(seconds=self._settings.write_deadline),
+                max_held_bytes=self._settings.max_held_bytes,
             )
             if dry_run:
                 return plan_merge(repository, request)

@@ -20,7 +20,7 @@ from typing import Any, Final
 
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled
-from omnigraph.config import DEFAULT_WRITE_SECONDS
+from omnigraph.config import DEFAULT_MAX_HELD_BYTES, DEFAULT_WRITE_SECONDS
 from omnigraph.errors import HeadMovedError, InvalidInputError, LoadIdReusedError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
@@ -137,7 +137,8 @@ class LoadRequest:
             one's commit, with no counts.
         content_digest: of what is loaded, where it is known before the load; of a load with a name it is made on the
             way.
-        spill_bytes: how much is held in memory, all types together.
+        spill_bytes: how much is held in memory, all types together, before it goes to files.
+        max_held_bytes: how much of one type may be held where it cannot go to files.
     """
 
     mode: LoadMode
@@ -150,6 +151,7 @@ class LoadRequest:
     progress: Callable[[LoadProgress], None] | None = None
     spill_bytes: int = SPILL_BYTES
     deadline_seconds: float = DEFAULT_WRITE_SECONDS
+    max_held_bytes: int = DEFAULT_MAX_HELD_BYTES
 
     def report(self, phase: str, records: int) -> None:
         if self.progress is not None:
@@ -239,7 +241,7 @@ def publish_rows(
     is_brief = total <= BRIEF_ROWS
     deadline = Deadline(seconds=request.deadline_seconds)
     last: list[StagedChanges] = []
-    how = judging or Judging()
+    how = replace(judging or Judging(), max_held_bytes=request.max_held_bytes)
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         nonlocal how

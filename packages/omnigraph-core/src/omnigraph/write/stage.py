@@ -20,6 +20,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.cancellation import check_cancelled
+from omnigraph.config import DEFAULT_MAX_HELD_BYTES
+from omnigraph.engine.held_bytes import HeldBytes
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
@@ -109,12 +111,14 @@ class Judging:
         limits: from which size on a check goes another way, and who answers questions about many rows.
         found: rules that are known to be broken, by whoever judged the values of all rows; None when nobody did.
         earlier: that the same rows were found right; None the first time.
+        max_held_bytes: how many bytes of one type may be held where its rows are needed all at once.
         merger: merges more than ``memory_rows`` of the limits, where they lie in files; None for this process.
     """
 
     limits: Limits = LIMITS
     found: ProblemLog | None = None
     earlier: Judged | None = None
+    max_held_bytes: int = DEFAULT_MAX_HELD_BYTES
     merger: BulkMerger | None = None
 
     def merger_for(self, change: TypeChange) -> BulkMerger | None:
@@ -169,7 +173,7 @@ def prepare_changes(
         ConflictError: files are gone that cannot be written again.
     """
     committed = CommittedRows(snapshot, repository.tables, repository.warm)
-    judged = ChangeSet(changes=tuple(_change(each, committed) for each in incoming))
+    judged = ChangeSet(changes=tuple(_change(each, committed, judging) for each in incoming))
     _judge(judged, committed, judging)
     if is_void:
         files.forget()
@@ -177,11 +181,11 @@ def prepare_changes(
             refuse_lost_files(each.rows)
     # Every record is judged, and where several have one id, the last of them is written.
     mergers = {each.target.key: judging.merger_for(each) for each in judged.changes}
-    changes = ChangeSet(
-        changes=tuple(
-            _last_records(each, committed) if mergers[each.target.key] is None else each for each in judged.changes
-        )
+    written = (
+        each if mergers[each.target.key] is not None else _last_records(each, committed, judging)
+        for each in judged.changes
     )
+    changes = ChangeSet(changes=tuple(written))
     return stage_changes(repository, changes, committed, files, mergers=mergers)
 
 
@@ -353,17 +357,28 @@ def _column(rows: pa.Table | None, name: str) -> pa.Array:
 # ── rows of a load ───────────────────────────────────────────────────────────────────────────────────────────────
 
 
-def _change(each: Incoming, committed: CommittedRows) -> TypeChange:
+def _change(each: Incoming, committed: CommittedRows, judging: Judging) -> TypeChange:
     """All records of a type, with their ids."""
     rows = each.rows
     if each.waits_for_ids:
-        table = rows.read(committed.tables, each.target.schema.names).read_all() if rows.table is None else rows.table
+        table = _held(each.target, rows, committed, judging) if rows.table is None else rows.table
         table = fill_ids(each.target, resolve_edge_ids(each.target, table, committed))
         rows = NewRows(table=table, row_count=table.num_rows, place_of=rows.place_of)
     return TypeChange(target=each.target, mode=each.mode, rows=rows, ids_are_fresh=each.ids_are_fresh)
 
 
-def _last_records(change: TypeChange, committed: CommittedRows) -> TypeChange:
+def _held(target: TypeTable, rows: NewRows, committed: CommittedRows, judging: Judging) -> pa.Table:
+    """All rows of a type, in memory.
+
+    Raises:
+        ResourceLimitError: they take more than the call may hold.
+    """
+    held = HeldBytes(f"What the load merges into {target.key}", judging.max_held_bytes)
+    with rows.read(committed.tables, target.schema.names) as reader:
+        return pa.Table.from_batches(held.each(reader), schema=target.schema)
+
+
+def _last_records(change: TypeChange, committed: CommittedRows, judging: Judging) -> TypeChange:
     """The change without records that a later one of the same id replaces."""
     if change.mode is not ChangeMode.UPSERT or change.target.key_columns or change.ids_are_fresh:
         return change
@@ -371,7 +386,7 @@ def _last_records(change: TypeChange, committed: CommittedRows) -> TypeChange:
     if table is None:
         if not _has_repeated_ids(change.rows, committed):
             return change
-        table = change.rows.read(committed.tables, change.target.schema.names).read_all()
+        table = _held(change.target, change.rows, committed, judging)
     kept = keep_last(table)
     return change if kept is table else replace(change, rows=NewRows(table=kept, row_count=kept.num_rows))
 

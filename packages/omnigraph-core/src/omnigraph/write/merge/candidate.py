@@ -16,6 +16,7 @@ from itertools import chain, islice
 from typing import Final, TypeAlias
 
 from omnigraph.cancellation import check_cancelled
+from omnigraph.engine.held_bytes import HeldBytes
 from omnigraph.engine.row_changes import RowChanges
 from omnigraph.errors import MergeConflict, MergeConflictKind
 from omnigraph.history.branches import BranchRef
@@ -35,6 +36,8 @@ from omnigraph.write.validation import validate_changes
 
 Tell: TypeAlias = Callable[[TypeTable, RowChanges], object]
 """Is told what would become of some rows of the target; type by type, in the order of table keys."""
+
+_CONFLICT_BYTES: Final = 1_000
 
 _KINDS: Final = {
     "unique": MergeConflictKind.UNIQUE_VIOLATION,
@@ -69,11 +72,13 @@ def make_candidate(
     committed: CommittedRows,
     resolve: Resolve,
     *,
+    held: HeldBytes,
     tell: Tell = lambda _type, _rows: None,
 ) -> Candidate:
     """Think a merge through; ``committed`` is the target, and notes what was looked at. Conflicts are decided once.
 
     Raises:
+        ResourceLimitError: the conflicts take more than ``held`` allows.
         ConflictError: the branches have different schemas.
         NotFoundError: the state of the base was reclaimed.
     """
@@ -87,7 +92,9 @@ def make_candidate(
             tell(each.type, rows.changes)
             spools.add(rows.changes)
             spools.add(rows.undecided)
-            conflicts += rows.conflicts
+            for conflict in rows.conflicts:
+                held.add(_size_of(conflict))
+                conflicts.append(conflict)
             resolved += rows.resolved
         can_adopt = _can_adopt(each, heads.target.branch)
         change = spools.change(None if can_adopt else BasePlaces(heads=each, committed=committed))
@@ -117,6 +124,11 @@ def _merged_rows(repository: Repository, heads: TypeHeads, resolve: Resolve) -> 
     if len(first) != 1 or unmoved(tables, heads, first[0].addresses).null_count:
         ours = changes_since_base(tables, heads, heads.target.pin)
     return merge_rows(target, chain(first, theirs), ours, resolve)
+
+
+def _size_of(conflict: MergeConflict) -> int:
+    """About what a conflict takes in memory: its texts, and the objects around them."""
+    return _CONFLICT_BYTES + sum(len(str(each)) for each in (conflict.base, conflict.source, conflict.target))
 
 
 def _can_adopt(heads: TypeHeads, branch: BranchRef) -> bool:

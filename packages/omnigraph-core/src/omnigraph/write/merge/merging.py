@@ -18,7 +18,9 @@ import pyarrow as pa
 
 from omnigraph import failpoints
 from omnigraph.cancellation import uncancellable
+from omnigraph.config import DEFAULT_MAX_HELD_BYTES
 from omnigraph.engine.diff import ARROW_SCHEMA, arrow_rows, type_order
+from omnigraph.engine.held_bytes import HeldBytes
 from omnigraph.engine.row_changes import RowChanges
 from omnigraph.errors import BranchReplacedError, ConflictError, MergeConflictError, OmnigraphError
 from omnigraph.failpoints import reach
@@ -51,6 +53,7 @@ class MergeRequest:
         strategy: what becomes of rows that both branches changed; see ``strategies``.
         expect_head: the commit that must be the newest of the target, but for maintenance; None for any.
         delete_branch: delete the source afterwards, unless it moved on meanwhile.
+        max_held_bytes: what conflicts may take in memory, and what a dry run shows.
     """
 
     source: str
@@ -60,6 +63,11 @@ class MergeRequest:
     delete_branch: bool = False
     actor: str | None = None
     deadline: Deadline = field(default_factory=Deadline)
+    max_held_bytes: int = DEFAULT_MAX_HELD_BYTES
+
+    def conflicts_held(self) -> HeldBytes:
+        """Where the bytes of conflicts are counted."""
+        return HeldBytes(f"What {self.source} and {self.into} contradict each other in", self.max_held_bytes)
 
 
 def merge_branch(repository: Repository, request: MergeRequest) -> MergeResult:
@@ -104,12 +112,15 @@ def plan_merge(repository: Repository, request: MergeRequest) -> MergeResult:
     if heads.is_up_to_date:
         return replace(_result(request, heads, "already_up_to_date"), changes=ARROW_SCHEMA.empty_table())
     told: list[tuple[TypeTable, pa.RecordBatch]] = []
+    held = HeldBytes("What the merge would change", request.max_held_bytes)
 
     def tell(target: TypeTable, rows: RowChanges) -> None:
-        told.append((target, arrow_rows(target, rows)))
+        shown = arrow_rows(target, rows)
+        held.add(shown.nbytes)
+        told.append((target, shown))
 
     committed = CommittedRows(repository.snapshot(heads.target), repository.tables, repository.warm)
-    candidate = make_candidate(repository, heads, committed, resolve, tell=tell)
+    candidate = make_candidate(repository, heads, committed, resolve, held=request.conflicts_held(), tell=tell)
     told.sort(key=lambda each: type_order(each[0]))
     return replace(
         _result(request, heads, "fast_forward" if heads.is_fast_forward else "merged"),
@@ -165,7 +176,7 @@ class _Merge:
         if heads.is_up_to_date:
             raise _UpToDateError(heads)
         committed = CommittedRows(snapshot, self.repository.tables, self.repository.warm)
-        candidate = make_candidate(self.repository, heads, committed, self.resolve)
+        candidate = make_candidate(self.repository, heads, committed, self.resolve, held=self.request.conflicts_held())
         if candidate.conflicts:
             raise MergeConflictError(candidate.conflicts, source=self.request.source, branch=self.request.into)
         reach(failpoints.BRANCH_MERGE_POST_CANDIDATE_VALIDATION)
