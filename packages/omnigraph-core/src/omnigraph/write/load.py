@@ -21,7 +21,7 @@ from typing import Any, Final
 from omnigraph import failpoints
 from omnigraph.cancellation import check_cancelled
 from omnigraph.config import DEFAULT_MAX_HELD_BYTES, DEFAULT_WRITE_SECONDS
-from omnigraph.errors import HeadMovedError, InvalidInputError, LoadIdReusedError
+from omnigraph.errors import HeadMovedError, InvalidInputError
 from omnigraph.failpoints import reach
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog
@@ -34,30 +34,25 @@ from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.forks import Forks
-from omnigraph.write.plan import CONTENT_DIGEST, LOAD_ID, CommitIntent, PublishPlan, ReadSet, WriterKind
+from omnigraph.write.plan import CONTENT_DIGEST, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
 from omnigraph.write.records import LoadInput, TypedRows, read_records
 from omnigraph.write.records.content import ContentDigest, digest_of
 from omnigraph.write.rejudging import Judged
+from omnigraph.write.repeated_loads import (
+    RepeatedLoadError,
+    check_content,
+    find_load,
+    load_properties,
+    refuse_repetition,
+)
 from omnigraph.write.stage import AttemptFiles, Incoming, Judging, StagedChanges, prepare_changes
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.edge_ids import merge_tuple
 
 BRIEF_ROWS: Final = 1_000
 """A load of so many records keeps others of this process waiting rather than race with them."""
-
-
-class RepeatedLoadError(Exception):
-    """A load of the same name landed while this one was under way; nothing of this one is visible.
-
-    Attributes:
-        commit: the other one's.
-    """
-
-    def __init__(self, commit: Commit) -> None:
-        super().__init__(commit.id)
-        self.commit = commit
 
 
 class LoadMode(StrEnum):
@@ -192,7 +187,7 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
     repeated = find_load(repository, request.branch, request.load_id)
     if repeated is not None:
         if CONTENT_DIGEST in repeated.properties:
-            check_content(repeated, replace(request, content_digest=digest_of(data)))
+            check_content(repeated, branch=request.branch, content_digest=digest_of(data))
         return result_of(request, {}, repeated)
     snapshot = repository.snapshot(log)
     files = AttemptFiles(repository)
@@ -235,7 +230,7 @@ def publish_rows(
         kind=CommitKind.DATA,
         actor=request.actor,
         created_at=datetime.now(UTC),
-        properties=_properties_of(request),
+        properties=load_properties(request.load_id, request.content_digest),
     )
     total = sum(each.rows.row_count for each in incoming)
     is_brief = total <= BRIEF_ROWS
@@ -245,7 +240,7 @@ def publish_rows(
 
     def prepare(log: ManifestLog, snapshot: Snapshot, is_void: bool) -> PublishPlan:
         nonlocal how
-        _refuse_repetition(log, request, since=staged_at)
+        refuse_repetition(log, load_id=request.load_id, content_digest=request.content_digest, since=staged_at)
         if snapshot.schema.digest != schema.digest:
             raise schema_moved(log, staged_at, "Repeat the load: its records are read anew, by the new schema.")
         request.report("checking", total)
@@ -281,51 +276,6 @@ def publish_rows(
         ),
         prepare,
     )
-
-
-def find_load(repository: Repository, branch: str, load_id: str | None) -> Commit | None:
-    """The commit of an earlier load of the same name, if there is one; a load that was merged counts."""
-    if load_id is None:
-        return None
-    commits = repository.newest(branch).lineage().values()
-    return next((each for each in commits if each.properties.get(LOAD_ID) == load_id), None)
-
-
-def _refuse_repetition(log: ManifestLog, request: LoadRequest, *, since: int) -> None:
-    if request.load_id is None:
-        return
-    between = log.commits_since(since)
-    is_merged = any(each.kind is CommitKind.MERGE for each in between)
-    for commit in log.lineage().values() if is_merged else between:
-        if commit.properties.get(LOAD_ID) == request.load_id:
-            check_content(commit, request)
-            raise RepeatedLoadError(commit)
-
-
-def check_content(earlier: Commit, request: LoadRequest) -> None:
-    """Refuse a load whose name an earlier one has that had other content; unknown content is not compared.
-
-    Raises:
-        LoadIdReusedError: it had.
-    """
-    known = earlier.properties.get(CONTENT_DIGEST)
-    if known is None or request.content_digest is None or known == request.content_digest:
-        return
-    raise LoadIdReusedError(
-        load_id=earlier.properties[LOAD_ID],
-        branch=request.branch,
-        commit_id=earlier.id,
-        expected=known,
-        actual=request.content_digest,
-    )
-
-
-def _properties_of(request: LoadRequest) -> dict[str, str]:
-    """What the commit of a load says of it."""
-    if request.load_id is None:
-        return {}
-    digest = {} if request.content_digest is None else {CONTENT_DIGEST: request.content_digest}
-    return {LOAD_ID: request.load_id} | digest
 
 
 def result_of(request: LoadRequest, counts: Mapping[TypeTable, int] | Mapping[Any, int], commit: Commit) -> LoadResult:

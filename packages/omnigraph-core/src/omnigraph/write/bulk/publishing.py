@@ -30,13 +30,11 @@ from omnigraph.write.load import (
     LoadMode,
     LoadRequest,
     LoadResult,
-    RepeatedLoadError,
-    check_content,
-    find_load,
     publish_rows,
     result_of,
     schema_moved,
 )
+from omnigraph.write.repeated_loads import RepeatedLoadError, check_content, find_load
 from omnigraph.write.row_merging import BulkMerger
 from omnigraph.write.stage import AttemptFiles, Incoming, Judging
 from omnigraph.write.validation.edge_ids import merge_tuple
@@ -83,7 +81,7 @@ def publish_receipts(repository: Repository, given: BulkPublish, request: LoadRe
     counts = {schema.tables[key]: sum(each.row_count for each in own) for key, own in sorted(by_type.items())}
     earlier = find_load(repository, request.branch, request.load_id)
     if earlier is not None:
-        check_content(earlier, request)
+        check_content(earlier, branch=request.branch, content_digest=request.content_digest)
         return result_of(request, counts, earlier)
     gathered(attempts, are_readable=False).raise_invalid()
     if not all(each.is_readable for each in attempts):

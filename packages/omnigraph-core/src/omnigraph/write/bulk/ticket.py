@@ -27,10 +27,10 @@ from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.bulk.receipts import BulkAttempt, BulkReceipt, minted_rows
 from omnigraph.write.forks import Forks
-from omnigraph.write.load import find_load
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.records import LoadInput, TypedRows, TypedText, read_records
 from omnigraph.write.records.arrow_input import find_target
+from omnigraph.write.repeated_loads import find_load
 from omnigraph.write.row_merging import MergeWork, RowsToMerge
 from omnigraph.write.unmade_rows import UnmadeRows
 from omnigraph.write.validation.change_rows import read_row_set
