@@ -241,6 +241,7 @@ class LanceTables(LanceMergeSteps):
                 raise
             target = place_of(self._adapter, pin.location, pin.branch)
         fragments = written_files.write_files(rows, target, schema=schema, session=self._session)
+        staging.note_new_fragments(fragments, place_of(self._adapter, pin.location, pin.branch), schema)
         return written_files.written_rows(pin, fragments)
 
     def stage_create(self, location: str, schema: pa.Schema, rows: pa.Table | None = None) -> StagedHandle:

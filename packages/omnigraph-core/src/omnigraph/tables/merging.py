@@ -15,6 +15,7 @@ from omnigraph.storage import StorageAdapter
 from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.incoming import Incoming
+from omnigraph.tables.new_files import note_new_files
 from omnigraph.tables.opening import Session
 from omnigraph.tables.reading import MAX_KEYS_IN_PREDICATE, look_up
 from omnigraph.tables.row_facts import facts_beside_rows
@@ -54,15 +55,23 @@ def stage_upsert(
     operation = merged.operation
     if not isinstance(operation, LanceOperation.Update):
         raise InternalError(f"Lance staged an upsert as {type(operation).__name__}.")
+    files = (
+        *data_files(operation.new_fragments, base.place),
+        *deletion_files(operation.updated_fragments, base.place),
+    )
+    directories = blob_directories(operation.new_fragments, base.place, schema)
+    note_new_files(
+        base.place,
+        files,
+        directories,
+        byte_count=sum(file.file_size_bytes or 0 for each in operation.new_fragments for file in each.files),
+    )
     return LanceStaged(
         kind=StagedKind.UPSERT,
         location=base.pin.location,
         place=base.place,
         base=base.pin,
         transaction=planned(StagedKind.UPSERT, operation, read_version=base.pin.version),
-        files=(
-            *data_files(operation.new_fragments, base.place),
-            *deletion_files(operation.updated_fragments, base.place),
-        ),
-        blob_directories=blob_directories(operation.new_fragments, base.place, schema),
+        files=files,
+        blob_directories=directories,
     )

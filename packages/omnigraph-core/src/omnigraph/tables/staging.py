@@ -20,6 +20,7 @@ from omnigraph.storage import ObjectKey
 from omnigraph.tables.arrow_schema import is_blob, logical_schema, physical_schema
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import TablePin, WrittenRows
+from omnigraph.tables.new_files import note_new_files
 from omnigraph.tables.opening import Place, Session
 from omnigraph.tables.written import fragments_of, write_files
 
@@ -111,7 +112,20 @@ def new_fragments(
         return fragments_of(rows, base.pin)
     if len(rows) == 0:
         return []
-    return write_files(rows, base.dataset, schema=logical_schema(base.dataset.schema), session=session)
+    schema = logical_schema(base.dataset.schema)
+    fragments = write_files(rows, base.dataset, schema=schema, session=session)
+    note_new_fragments(fragments, base.place, schema)
+    return fragments
+
+
+def note_new_fragments(fragments: Sequence[FragmentMetadata], place: Place, schema: pa.Schema) -> None:
+    """Say of files that were just written that they lie there."""
+    note_new_files(
+        place,
+        data_files(fragments, place),
+        blob_directories(fragments, place, schema),
+        byte_count=sum(file.file_size_bytes or 0 for each in fragments for file in each.files),
+    )
 
 
 def _staged(

@@ -34,6 +34,7 @@ from omnigraph.write.buffers import SPILL_BYTES, TypeBuffer, spill_largest
 from omnigraph.write.changeset import ChangeMode
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.forks import Forks
+from omnigraph.write.own_files import own_files
 from omnigraph.write.plan import CONTENT_DIGEST, CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
@@ -183,6 +184,11 @@ def load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadR
         ReadOnlyError: the graph was opened for reading.
         OutcomeUnknownError, StorageError: as ``publish``.
     """
+    with own_files(repository, request.branch, request.load_id):
+        return _load(repository, data, request)
+
+
+def _load(repository: Repository, data: LoadInput, request: LoadRequest) -> LoadResult:
     log = repository.known(request.branch)
     repeated = find_load(repository, request.branch, request.load_id)
     if repeated is not None:

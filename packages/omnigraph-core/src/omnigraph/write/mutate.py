@@ -34,6 +34,7 @@ from omnigraph.write.committed import CommittedRows
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.mutation import BoundMutation, Outcome, bind_mutation, run_statements
 from omnigraph.write.mutation.statements import AGAIN
+from omnigraph.write.own_files import own_files
 from omnigraph.write.plan import CommitIntent, PublishPlan, ReadSet, WriterKind
 from omnigraph.write.problems import ProblemLog
 from omnigraph.write.publish import Published
@@ -113,6 +114,11 @@ def mutate(repository: Repository, reader: Reader, source: QuerySource, request:
         NotFoundError: there is no such branch.
         OutcomeUnknownError, StorageError: as ``publish``.
     """
+    with own_files(repository, request.branch):
+        return _mutate(repository, reader, source, request)
+
+
+def _mutate(repository: Repository, reader: Reader, source: QuerySource, request: MutationRequest) -> MutationResult:
     call = _Call(repository, reader, source, request)
     start = repository.known(request.branch)
     bound = call.bound_on_newest(repository.snapshot(start).schema)

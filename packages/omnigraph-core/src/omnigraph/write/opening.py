@@ -27,7 +27,9 @@ from omnigraph.plugins import open_adapter, verify_place
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
+from omnigraph.tables.new_files import are_on_disk
 from omnigraph.write.init_claim import finish_init, refuse_cut_off
+from omnigraph.write.own_files import remove_files_of_the_dead
 from omnigraph.write.recovery.sweep import sweep
 
 
@@ -53,6 +55,8 @@ def open_repository(
         if mode == "rw":
             finish_init(repository, log)
             repository.settled = sweep(repository)
+            if are_on_disk(adapter):
+                remove_files_of_the_dead(repository)
     except BaseException:
         with contextlib.suppress(StorageError):
             adapter.close()

@@ -49,6 +49,7 @@ from omnigraph.history.rows import ManifestRow
 from omnigraph.history.whereabouts import whereabouts
 from omnigraph.tables.interface import SnapshotHandle, TablePin
 from omnigraph.tables.log import LogConflictError, LogRefusedError
+from omnigraph.tables.new_files import release_new_files
 from omnigraph.write.deadlines import Deadline, pause
 from omnigraph.write.errands import Errand
 from omnigraph.write.leftovers import Leftovers
@@ -253,6 +254,7 @@ class _Publish:
         tables, committed = self.repository.tables, self.committed
         for effect in self.plan.effects:
             base = tables.open_at(effect.base)
+            release_new_files()
             self.has_moved = True
             made = tables.commit_exact(base, effect.staged, commit_id=self.plan.intent.id)
             if made.pin.version != effect.base.version + 1:

@@ -22,13 +22,11 @@ from omnigraph.errors import StorageError
 from omnigraph.history.repository import Repository
 from omnigraph.history.ulids import new_ulid
 from omnigraph.history.whereabouts import Fate, Whereabouts, fate_of, whereabouts
-from omnigraph.storage import MAX_OBJECT_BYTES, ObjectKey, StorageAdapter
+from omnigraph.storage import MAX_OBJECT_BYTES, StorageAdapter
 from omnigraph.storage.control_objects import read_control_object
 from omnigraph.write.bulk.ticket import BulkTicket
+from omnigraph.write.lease_places import LEASE_FORMAT, LEASE_PREFIX, lease_key
 from omnigraph.write.under_way import is_under_way, under_way
-
-LEASE_PREFIX: Final = "__loads"
-_FORMAT: Final = 1
 
 _log: Final = logging.getLogger(__name__)
 
@@ -69,9 +67,9 @@ def leased(repository: Repository, ticket: BulkTicket) -> Iterator[None]:
         StorageError: the lease could not be written; nothing was begun.
     """
     lease = new_ulid()
-    key = _key(repository.adapter, lease)
+    key = lease_key(repository.adapter, lease)
     facts = {
-        "format": _FORMAT,
+        "format": LEASE_FORMAT,
         "load_id": ticket.load_id,
         "branch": ticket.branch,
         "writer": repository.heart.writer,
@@ -106,10 +104,10 @@ def list_leases(repository: Repository) -> list[LoadLease]:
 
 def _read(adapter: StorageAdapter, lease: str) -> LoadLease | None:
     try:
-        facts = read_control_object(adapter, _key(adapter, lease), max_bytes=MAX_OBJECT_BYTES)
+        facts = read_control_object(adapter, lease_key(adapter, lease), max_bytes=MAX_OBJECT_BYTES)
         if facts is None:
             return None
-        if facts["format"] != _FORMAT:
+        if facts["format"] != LEASE_FORMAT:
             return None
         return LoadLease(
             id=lease,
@@ -122,7 +120,7 @@ def _read(adapter: StorageAdapter, lease: str) -> LoadLease | None:
             lines=facts["lines"],
         )
     except (ValueError, KeyError, TypeError) as error:
-        _log.warning("%s is no lease: %s", adapter.uri(_key(adapter, lease)), error)
+        _log.warning("%s is no lease: %s", adapter.uri(lease_key(adapter, lease)), error)
         return None
 
 
@@ -131,10 +129,6 @@ def _state(lease: str, process: Whereabouts) -> str:
     if fate is Fate.HERE and is_under_way(lease):
         return "under_way"
     return "unknown" if fate is Fate.UNKNOWN else "cut_off"
-
-
-def _key(adapter: StorageAdapter, lease: str) -> ObjectKey:
-    return adapter.key(f"{LEASE_PREFIX}/{lease}.json")
 
 
 def _line(location: str, branch: str | None) -> str:

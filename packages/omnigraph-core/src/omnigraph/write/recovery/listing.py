@@ -72,7 +72,7 @@ class Recoveries:
         return [each for each in found if each is not None]
 
     def loads(self) -> builtins.list[LoadLease]:
-        """Bulk loads that hold a lease: under way, or cut off with files that nobody will publish; the oldest first.
+        """Bulk loads that hold a lease, and large loads: under way, or cut off with files that nobody will publish.
 
         Raises:
             ClosedError: the graph was closed.
