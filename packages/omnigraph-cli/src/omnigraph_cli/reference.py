@@ -255,7 +255,7 @@ def _json_results() -> Iterator[str]:
     yield _example(
         "A branch",
         _BRANCH,
-        "`base_commit` is what it began as; it and `created_at` are null for main. `omnigraph branch show` prints the\n"
+        "`base_commit` is what it began as; it is null for main. `omnigraph branch show` prints the\n"
         "same, and `omnigraph branch delete` prints `uri`, the name as `deleted`, and its last `head`. `problem` says\n"
         "in a list why a branch cannot be read; then its `head` is null. See\n"
         "[branch and merge](../how-to/branch-and-merge.md).",
