@@ -90,6 +90,8 @@ class Loss:
                 path.mkdir(exist_ok=True)
             elif not path.exists() or path.read_bytes() != data:
                 path.write_bytes(data)
+            # The machine is started again afterwards, so whatever is there was written before that.
+            os.utime(path, (0, 0))
 
 
 class Device:

@@ -52,7 +52,7 @@ def world(tmp_path: Path) -> World:
     ref = root / "_refs" / "branches" / "review.json"
     line = json.loads(ref.read_text())["physical"]
     # Lance counts down: the newest version has the smallest name.
-    manifest = min((root / "__manifest" / "tree" / line / "_versions").glob("*.manifest"))
+    manifest = min(root.glob(f"__manifest/*/tree/{line}/_versions/*.manifest"))
     codes = {"main": ["m1"], "other": ["m1", "other"], "review": ["m1", "review"]}
     return World(root=root, codes=codes, only_there=only_there, manifest=manifest, ref=ref)
 
