@@ -8,6 +8,7 @@ import pty
 import re
 import subprocess
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,23 @@ def test_a_load_that_happened_before_says_so_and_names_its_commit(graph: Path) -
         f'nothing to do: {graph} has the load "monday" on branch main already',
         commit,
     ]
+
+
+def test_another_file_under_the_name_of_a_load_is_refused_with_the_commit_and_both_digests() -> None:
+    first = json.loads(load("good.jsonl", "append", "--load-id", "monday", "--json").stdout)
+    Path("other.jsonl").write_bytes(Path("good.jsonl").read_bytes() + b"\n")
+    other = load("other.jsonl", "append", "--load-id", "monday", "--json")
+    error = json.loads(other.stdout)["error"]
+    assert other.exit_code == 3
+    assert error["kind"] == "load_id_reused"
+    assert error["details"] == {
+        "load_id": "monday",
+        "branch": "main",
+        "commit_id": first["commit"]["id"],
+        "expected": f"jsonl-sha256:{sha256(Path('good.jsonl').read_bytes()).hexdigest()}",
+        "actual": f"jsonl-sha256:{sha256(Path('other.jsonl').read_bytes()).hexdigest()}",
+    }
+    assert commit_count() == 2
 
 
 def test_a_named_load_without_records_is_no_repetition() -> None:

@@ -87,12 +87,12 @@ class ValueWriter:
         plain = format(value, "f").rstrip("0") if is_float else str(value)
         plain += "0" if plain.endswith(".") else ""
         is_literal = plain[0] != "-" and (not is_float or (len(plain) < 25 and float(plain) == value))
-        if is_literal and value < 2**63 and self.chance(0.6):
+        if is_literal and value < 2**64 and self.chance(0.6):
             return plain
         if is_float:
             # A parameter is F32 only where that loses nothing.
             return self.parameter("F32" if kind == "F32" and value in (0.5, 1.5, 2.0) else "F64", value)
-        if value >= 2**63:
+        if value >= 2**64:
             return self.parameter("F64", float(value))
         fitting = [each for each in ("I32", "I64", "U32", "U64", "F64") if _fits(value, each)]
         declared = self.pick(*fitting)
@@ -108,7 +108,7 @@ class ValueWriter:
 def _fits(value: int, kind: str) -> bool:
     if kind == "F64":
         return float(value) == value
-    low, high = {"I32": (-(2**31), 2**31), "I64": (-(2**63), 2**63), "U32": (0, 2**32), "U64": (0, 2**63)}[kind]
+    low, high = {"I32": (-(2**31), 2**31), "I64": (-(2**63), 2**63), "U32": (0, 2**32), "U64": (0, 2**64)}[kind]
     return low <= value < high
 
 
