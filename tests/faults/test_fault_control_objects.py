@@ -67,7 +67,6 @@ def test_a_damaged_branch_is_refused_by_name_and_can_be_deleted(graph: og.Graph,
         lambda: graph.snapshot("review"),
         lambda: graph.load(FILM, "append", branch="review"),
         lambda: graph.branches.merge("review"),
-        graph.branches.list,
     ):
         with pytest.raises(FormatError) as told:
             ask()
@@ -75,6 +74,9 @@ def test_a_damaged_branch_is_refused_by_name_and_can_be_deleted(graph: og.Graph,
         assert where in told.value.message
         assert f'omnigraph branch delete {graph.uri} "review"' in str(told.value.help)
     assert graph.load(FILM, "append").total == 1
+    main, marked = graph.branches.list()
+    assert (main.name, main.problem, marked.name, marked.head) == ("main", None, "review", None)
+    assert where in str(marked.problem)
     graph.branches.delete("review")
     with pytest.raises(NotFoundError):
         graph.branches.delete("review")
