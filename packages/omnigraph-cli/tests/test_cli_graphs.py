@@ -166,7 +166,7 @@ def test_a_snapshot_shows_every_type_with_its_count(graph: Path) -> None:
     lines = [line.split() for line in result.stdout.splitlines()]
     assert lines[0] == ["graph", str(graph)]
     assert lines[1] == ["branch", "main"]
-    assert ["version", "3", "of", "the", "manifest,", "format", "1"] in lines
+    assert ["version", "3", "of", "the", "manifest,", "format", "2"] in lines
     assert lines[-3:] == [
         ["node", "type", "Book", "3"],
         ["node", "type", "Member", "1"],

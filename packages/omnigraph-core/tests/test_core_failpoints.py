@@ -74,11 +74,13 @@ def test_an_init_a_load_a_mutation_and_a_branch_reach_every_failpoint_in_the_ord
         graph.branches.merge("late")
         by_verb["merge"] = reached.copy()
     registry = [name for name in FAILPOINTS if not name.startswith("recovery.")]
-    # Those of recovery are reached where something was cut off, one only where a race is lost, two by maintenance.
+    # Those of recovery are reached where something was cut off, three where a race is lost, two by maintenance.
     by_verb = {verb: [name for name in names if name in registry] for verb, names in by_verb.items()}
     found = {name for names in by_verb.values() for name in names}
     elsewhere = {
         failpoints.PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION,
+        failpoints.REFUSAL_PRE_PUT_BACK,
+        failpoints.REFUSAL_POST_PUT_BACK,
         failpoints.ENSURE_INDICES_POST_STAGE_PRE_COMMIT_BTREE,
         failpoints.FOLD_STAGED,
     }

@@ -51,7 +51,7 @@ def test_the_compiler_loads_the_standard_library_and_no_storage_module(module: s
     done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True, timeout=60, check=True)
     own, parts = done.stdout.splitlines()
     assert own == "omnigraph"
-    assert set(parts.split()) <= {"errors", "lang", "schema", "query", "plan"}
+    assert set(parts.split()) <= {"errors", "cancellation", "lang", "schema", "query", "plan"}
 
 
 def test_the_front_door_loads_what_it_offers_on_first_use() -> None:

@@ -167,7 +167,13 @@ def test_an_integer_of_ten_thousand_digits_is_too_large():
 
 
 @pytest.mark.parametrize(
-    ("digits", "number"), [("9223372036854775807", 2**63 - 1), ("0" * 10_000 + "7", 7), ("007", 7)]
+    ("digits", "number"),
+    [
+        ("9223372036854775807", 2**63 - 1),
+        ("18446744073709551615", 2**64 - 1),
+        ("0" * 10_000 + "7", 7),
+        ("007", 7),
+    ],
 )
 def test_an_integer_up_to_the_largest_is_read_whatever_zeros_lead(digits: str, number: int):
     (query,) = parse_queries(SourceText.of(value(digits))).queries
@@ -175,8 +181,8 @@ def test_an_integer_up_to_the_largest_is_read_whatever_zeros_lead(digits: str, n
 
 
 def test_one_above_the_largest_integer_is_refused_in_both_languages():
-    assert refusal(value("9223372036854775808")).code is Code.NUMBER_OUT_OF_RANGE
-    assert refusal("node A @x(9223372036854775808) { }", parse_schema).code is Code.NUMBER_OUT_OF_RANGE
+    assert refusal(value("18446744073709551616")).code is Code.NUMBER_OUT_OF_RANGE
+    assert refusal("node A @x(18446744073709551616) { }", parse_schema).code is Code.NUMBER_OUT_OF_RANGE
 
 
 def test_a_float_of_ten_thousand_digits_is_read_or_refused_by_its_value():
