@@ -79,7 +79,8 @@ FILTERS = {
     "i <> 5": False,
     "not (i <=> 5)": True,
     "f < cast('nan' as float)": True,
-    "t > timestamp'2000-01-01 00:00:00'": True,
+    "t > timestamp'2000-01-01 00:00:00'": False,
+    "t > timestamp'1999-12-31 23:59:59.999500'": True,
     "w = 0": True,
     "i = 1 or s = ''": True,
 }
