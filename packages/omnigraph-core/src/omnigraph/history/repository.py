@@ -6,6 +6,7 @@ forgetting costs requests and never correctness. Safe to share between threads.
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
@@ -27,6 +28,7 @@ from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
 from omnigraph.history.log import ManifestLog, Manifests, move_damage_away, open_manifest
+from omnigraph.history.lost_version import find_lost_version, lost_version_error, rolled_back_error
 from omnigraph.history.recoveries import Recovery
 from omnigraph.history.ref_names import looks_like_commit_id
 from omnigraph.history.rivals import Rivals
@@ -45,6 +47,8 @@ _MOMENTS: Final = "Give a snapshot, a commit or its id, the name of a tag or bra
 
 MAX_REMEMBERED: Final = 256
 """Of so many branches the newest known log is kept."""
+
+_log: Final = logging.getLogger(__name__)
 
 
 class Repository:
@@ -75,6 +79,8 @@ class Repository:
         self._is_gone = False
         self._lock = threading.Lock()
         self._newest: OrderedDict[str, ManifestLog] = OrderedDict()
+        # Lines whose newest version was seen to be deleted.
+        self._rolled_back: set[str] = set()
         self._schemas: dict[str, GraphSchema] = {}
 
     @property
@@ -122,7 +128,13 @@ class Repository:
         known = self._remembered(branch)
         if known is not None and self.is_newest(known):
             return known
-        return self.remember(self.open_newest(branch))
+        newest = self.open_newest(branch)
+        is_new = branch.incarnation not in self._rolled_back
+        if is_new and known is not None and newest.version < known.version:
+            self._rolled_back.add(branch.incarnation)
+            error = rolled_back_error(known, newest)
+            _log.warning("%s %s", error.message, error.help)
+        return self.remember(newest)
 
     def is_newest(self, log: ManifestLog) -> bool:
         """Whether nothing was published after a log; one request.
@@ -175,12 +187,20 @@ class Repository:
     def open_newest(self, branch: BranchRef) -> ManifestLog:
         """The newest log on the line of a branch, whatever is remembered; what a loss of power damaged is no version.
 
+        It is looked at for a deleted newest version where this process has not read the branch yet.
+
         Raises:
             NotFoundError: there is no such line, or the graph was removed.
             BranchReplacedError: the graph was removed and made anew.
             FormatError: it is damaged, and this may not write, or it cannot be helped.
             StorageError: the store did not answer.
         """
+        newest = self._open_newest(branch)
+        if self._remembered(branch) is None:
+            self.look_for_lost_version(newest)
+        return newest
+
+    def _open_newest(self, branch: BranchRef) -> ManifestLog:
         try:
             return open_manifest(self.manifests, branch)
         except NotFoundError:
@@ -191,6 +211,37 @@ class Repository:
         # The caches of the session may hold what is gone.
         self.logs = LogStore(self.adapter)
         return open_manifest(self.manifests, branch)
+
+    def look_for_lost_version(self, newest: ManifestLog, *, for_writing: bool = False) -> None:
+        """Warn where the newest version of a branch was deleted, and remember it for writers.
+
+        Raises:
+            FormatError: for writing, where it is proved.
+        """
+        lost = find_lost_version(self.manifests, newest)
+        if lost is None:
+            return
+        error = lost_version_error(lost, newest)
+        if lost.is_proved and for_writing:
+            raise error
+        if lost.is_proved:
+            self._rolled_back.add(newest.branch.incarnation)
+        _log.warning("%s %s", error.message, error.help)
+
+    def refuse_lost_version(self, log: ManifestLog) -> None:
+        """Raise before a write where the newest version of its branch was seen to be deleted, and still is.
+
+        Raises:
+            FormatError: the next commit would take its number.
+        """
+        if log.branch.incarnation not in self._rolled_back:
+            return
+        newest = self._open_newest(log.branch)
+        self.look_for_lost_version(newest, for_writing=True)
+        known = self.newest_known(log)
+        if newest.version < known.version:
+            raise rolled_back_error(known, newest)
+        self._rolled_back.discard(log.branch.incarnation)
 
     def newest_known(self, log: ManifestLog) -> ManifestLog:
         """The newest log that is remembered of the same branch, or this one; no request."""

@@ -1,4 +1,4 @@
-"""Whether the newest version of a log was deleted, as far as a disk shows it: Lance leaves a hint of the newest one.
+"""Whether the newest version of a line of a log was deleted, as far as a disk shows it: Lance leaves a hint of it.
 
     _versions/latest_version_hint.json    written by Lance after each commit; nothing reads it for its answers
 
@@ -39,9 +39,9 @@ class LostVersion:
     hint_uri: str
 
 
-def hinted_version(adapter: StorageAdapter, location: str) -> int | None:
+def hinted_version(adapter: StorageAdapter, location: str, branch: str | None) -> int | None:
     """The newest version that a disk tells of; None when it tells of none. Look for the newest one afterwards."""
-    place = place_of(adapter, location, None)
+    place = place_of(adapter, location, branch)
     if not place.is_on_disk:
         return None
     try:
@@ -53,9 +53,9 @@ def hinted_version(adapter: StorageAdapter, location: str) -> int | None:
     return version if isinstance(version, int) else None
 
 
-def lost_version(adapter: StorageAdapter, location: str, *, hinted: int) -> LostVersion | None:
+def lost_version(adapter: StorageAdapter, location: str, branch: str | None, *, hinted: int) -> LostVersion | None:
     """What is to be said of a hinted version that is not there; None when it was moved to quarantine."""
-    place = place_of(adapter, location, None)
+    place = place_of(adapter, location, branch)
     name = place.file(manifest_name(hinted))
     kept = adapter.key(f"{QUARANTINE}/{name}")
     if any(each.name.startswith(name.name) for each in adapter.list_dir(kept.parent)):

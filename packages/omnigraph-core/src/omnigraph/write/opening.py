@@ -9,12 +9,11 @@ what writers that died left half done.
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
-from omnigraph.errors import FormatError, NotFoundError, StorageError
+from omnigraph.errors import NotFoundError, StorageError
 from omnigraph.history.branches import MAIN, BranchRef, resolve_branch
 from omnigraph.history.log import (
     ENDPOINT_KEY,
@@ -28,13 +27,10 @@ from omnigraph.plugins import open_adapter, verify_place
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
-from omnigraph.tables.lost_versions import hinted_version, lost_version
 from omnigraph.tables.new_files import are_on_disk
 from omnigraph.write.init_claim import finish_init, refuse_cut_off
 from omnigraph.write.own_files import remove_files_of_the_dead
 from omnigraph.write.recovery.sweep import sweep
-
-_log: Final = logging.getLogger(__name__)
 
 
 def open_repository(
@@ -52,7 +48,7 @@ def open_repository(
     try:
         repository = repository_at(adapter, find_main(adapter))
         log = _open_newest(repository)
-        _refuse_lost_newest(repository, log, mode)
+        repository.look_for_lost_version(log, for_writing=mode == "rw")
         if mode == "rw" and log.table.metadata.get(ENDPOINT_KEY) != adapter.endpoint:
             verify_place(adapter)
         repository.schema(log.state.schema_digest)
@@ -73,30 +69,6 @@ def repository_at(adapter: StorageAdapter, main: BranchRef) -> Repository:
     """What stands behind one open graph, which is known by its first branch."""
     tables = LanceTables(adapter)
     return Repository(adapter, main, tables, LogStore(adapter, tables.session))
-
-
-def _refuse_lost_newest(repository: Repository, log: ManifestLog, mode: str) -> None:
-    """Say that the newest version of the manifest was deleted; costs one small file on a disk, and nothing elsewhere.
-
-    Raises:
-        FormatError: for writing, where it is proved: the next commit would take its number.
-    """
-    adapter, location = repository.adapter, repository.manifests.location
-    hinted = hinted_version(adapter, location)
-    # Others may have published since this version was opened; then their version is there.
-    if hinted is None or hinted <= log.version or hinted <= log.table.latest_version():
-        return
-    lost = lost_version(adapter, location, hinted=hinted)
-    if lost is None:
-        return
-    message = (
-        f"The newest version of the manifest, {lost.version}, was deleted: {lost.uri} is not there. The graph is shown "
-        f"as it was at version {log.version}."
-    )
-    help = f"Restore the file from a copy. To go on from version {log.version} instead, delete {lost.hint_uri}."
-    if mode == "rw" and lost.is_proved:
-        raise FormatError(message, help=help)
-    _log.warning("%s %s", message, help)
 
 
 def find_main(adapter: StorageAdapter) -> BranchRef:

@@ -106,6 +106,7 @@ def publish(
     """
     reach(failpoints.PUBLISH_BEFORE_SIDECAR)
     log = repository.newest_known(plan.base)
+    repository.refuse_lost_version(log)
     if log.table.has_auto_cleanup:
         # Somebody may have removed the settings since this version was opened.
         log = repository.newest_of(log.branch)
