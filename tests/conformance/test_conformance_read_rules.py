@@ -110,7 +110,7 @@ def test_a_parameter_takes_what_its_type_accepts(samples, declared: str, value: 
     [
         ("I64", 5.0),
         ("I32", 2**31),
-        ("U64", 2**63),
+        ("U64", 2**64),
         ("U64", -1),
         ("F64", "1.5"),
         ("Bool", 1),

@@ -171,9 +171,13 @@ class Device:
                 continue
 
     def _look_once(self) -> None:
+        scanned = list(_scan(self.top))
+        if not self._known.keys() <= {status.st_ino for _, status in scanned}:
+            # It was removed, or another thread renamed it during the scan, which saw neither of its names.
+            scanned = list(_scan(self.top))
         found: dict[int, tuple[os.stat_result, set[str]]] = {}
         children: dict[str, list[tuple[str, int]]] = {}
-        for path, status in _scan(self.top):
+        for path, status in scanned:
             found.setdefault(status.st_ino, (status, set()))[1].add(path)
             if path:
                 parent, _, name = path.rpartition("/")
@@ -242,20 +246,17 @@ def _left_bytes(file: Inode, kind: Kind, chance: random.Random) -> bytes:
 
 
 def _scan(top: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Every path at and below a directory, relative to it, with its status; what vanishes meanwhile is left out."""
+    """Every path at and below a directory, relative to it, with its status.
+
+    Raises:
+        FileNotFoundError: something was removed or renamed meanwhile.
+    """
     pending = [""]
     yield "", top.lstat()
     while pending:
         directory = pending.pop()
-        try:
-            entries = list(os.scandir(top / directory))
-        except FileNotFoundError:
-            continue
-        for entry in entries:
-            try:
-                status = entry.stat(follow_symlinks=False)
-            except FileNotFoundError:
-                continue
+        for entry in list(os.scandir(top / directory)):
+            status = entry.stat(follow_symlinks=False)
             path = f"{directory}/{entry.name}" if directory else entry.name
             yield path, status
             if entry.is_dir(follow_symlinks=False):

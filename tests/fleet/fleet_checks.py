@@ -48,7 +48,7 @@ def history_problems(commits: Sequence[Commit], head_id: str) -> Iterator[str]:
         chain.append(each)
     if [each.manifest_version for each in chain] != list(range(len(chain), 0, -1)):
         yield "the versions of first parents have gaps"
-    if any(each.line is not None for each in chain):
+    if len({each.line for each in chain}) > 1:
         yield "main has commits of other lines among its first parents"
 
 

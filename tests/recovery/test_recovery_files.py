@@ -28,6 +28,8 @@ from omnigraph.failpoints import LOAD_STAGED
 from omnigraph.testing.faults import Call, armed
 
 uri, end, spill = sys.argv[1:]
+# Started by a shell in the background, it would ignore what Ctrl-C sends.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 loading.LoadRequest.__init__.__kwdefaults__["spill_bytes"] = int(spill)
 def records():
     for number in range(600):
