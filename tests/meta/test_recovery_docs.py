@@ -95,6 +95,8 @@ def test_every_setting_is_listed_with_its_default():
     assert float(listed[config.RECOVERY_PATIENCE]) == Settings().recovery_patience
     assert float(listed[config.WRITE_DEADLINE]) == Settings().write_deadline
     assert int(listed[config.CACHE_BYTES]) == Settings().cache_bytes
+    assert int(listed[config.METADATA_CACHE_BYTES]) == Settings().metadata_cache_bytes
+    assert int(listed[config.INDEX_CACHE_BYTES]) == Settings().index_cache_bytes
 
 
 def test_what_recovery_leaves_on_disk_is_drawn():

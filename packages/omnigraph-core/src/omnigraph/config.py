@@ -22,6 +22,12 @@ SCAN_MODE = "OMNIGRAPH_SCAN_MODE"
 CACHE_BYTES = "OMNIGRAPH_CACHE_BYTES"
 """What decoded types and adjacency of one open graph may take in memory."""
 
+METADATA_CACHE_BYTES = "OMNIGRAPH_METADATA_CACHE_BYTES"
+"""What Lance may keep of descriptions of versions and of files, for one open graph."""
+
+INDEX_CACHE_BYTES = "OMNIGRAPH_INDEX_CACHE_BYTES"
+"""What Lance may keep of indexes, for one open graph."""
+
 WRITE_DEADLINE = "OMNIGRAPH_WRITE_DEADLINE"
 """Seconds for which a write goes on against others that publish first."""
 
@@ -41,6 +47,8 @@ TAIL_MAINTENANCE = "OMNIGRAPH_TAIL_MAINTENANCE"
 """``on`` or ``off``: whether small parts are folded in the background after a commit."""
 
 DEFAULT_CACHE_BYTES: Final = 1024**3
+DEFAULT_METADATA_CACHE_BYTES: Final = 32 * 1024**2
+DEFAULT_INDEX_CACHE_BYTES: Final = 256 * 1024**2
 DEFAULT_MAX_HELD_BYTES: Final = 4 * 1024**3
 DEFAULT_WRITE_SECONDS: Final = 60.0
 DEFAULT_RECOVERY_PATIENCE: Final = 20.0
@@ -59,6 +67,8 @@ class Settings:
         traversal_mode: ``auto``, ``csr`` or ``indexed``.
         scan_mode: ``auto``, ``memory`` or ``stored``.
         cache_bytes: bound of what one open graph keeps decoded; 0 keeps nothing.
+        metadata_cache_bytes: bound of what Lance keeps of descriptions of versions and of files, for one open graph.
+        index_cache_bytes: bound of what Lance keeps of indexes, for one open graph.
         folds_tails: whether small parts are folded after a commit.
         write_deadline: seconds for which a write goes on against others.
         recovery_patience: seconds without a sign of life after which a writer elsewhere counts as dead.
@@ -70,6 +80,8 @@ class Settings:
     traversal_mode: str = "auto"
     scan_mode: str = "auto"
     cache_bytes: int = DEFAULT_CACHE_BYTES
+    metadata_cache_bytes: int = DEFAULT_METADATA_CACHE_BYTES
+    index_cache_bytes: int = DEFAULT_INDEX_CACHE_BYTES
     folds_tails: bool = True
     write_deadline: float = DEFAULT_WRITE_SECONDS
     recovery_patience: float = DEFAULT_RECOVERY_PATIENCE
@@ -93,6 +105,8 @@ class Settings:
         variables = os.environ if environment is None else environment
         names = (name.strip() for name in variables.get(DISABLE_PLUGINS, "").split(","))
         cache_bytes = _count(variables, CACHE_BYTES)
+        metadata_bytes = _count(variables, METADATA_CACHE_BYTES)
+        index_bytes = _count(variables, INDEX_CACHE_BYTES)
         held_bytes = _count(variables, MAX_HELD_BYTES)
         write_deadline = _seconds(variables, WRITE_DEADLINE)
         patience = _seconds(variables, RECOVERY_PATIENCE)
@@ -101,6 +115,8 @@ class Settings:
             traversal_mode=_choice(variables, TRAVERSAL_MODE, _TRAVERSAL_MODES),
             scan_mode=_choice(variables, SCAN_MODE, _SCAN_MODES),
             cache_bytes=DEFAULT_CACHE_BYTES if cache_bytes is None else cache_bytes,
+            metadata_cache_bytes=DEFAULT_METADATA_CACHE_BYTES if metadata_bytes is None else metadata_bytes,
+            index_cache_bytes=DEFAULT_INDEX_CACHE_BYTES if index_bytes is None else index_bytes,
             folds_tails=_choice(variables, TAIL_MAINTENANCE, _SWITCH) == "on",
             write_deadline=DEFAULT_WRITE_SECONDS if write_deadline is None else write_deadline,
             recovery_patience=DEFAULT_RECOVERY_PATIENCE if patience is None else patience,

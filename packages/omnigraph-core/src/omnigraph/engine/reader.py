@@ -202,6 +202,12 @@ class Reader:
                 self._compilers.popitem(last=False)
             return found
 
+    def close(self) -> None:
+        """Let go of what is kept; the counters stay."""
+        self.memory.clear()
+        with self._lock:
+            self._compilers.clear()
+
     def plan_counts(self) -> dict[str, int]:
         """How often plans were remembered, made and are held."""
         with self._lock:

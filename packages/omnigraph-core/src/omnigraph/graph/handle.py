@@ -299,7 +299,7 @@ class Graph(ReadVerbs, Comparing):
             return self._repository.newest().state.head
 
     def close(self) -> None:
-        """Let go of connections and of what is kept in memory; a second time does nothing.
+        """Let go of connections, and give memory that was kept back to the system; a second time does nothing.
 
         Calls that are under way in other threads go on to their ends, and the last of them lets go; so does maintenance
         in the background. Whatever is asked of this handle from now on, or of what it gave out to ask, is a
@@ -309,10 +309,8 @@ class Graph(ReadVerbs, Comparing):
 
     def _release(self) -> None:
         self._tail.close()
-        self._repository.heart.close()
-        self._reader.memory.clear()
-        self._repository.tables.close()
-        self._repository.adapter.close()
+        self._reader.close()
+        self._repository.close()
 
     @contextmanager
     def _writing(self) -> Iterator[None]:

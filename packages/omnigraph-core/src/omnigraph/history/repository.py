@@ -39,6 +39,7 @@ from omnigraph.history.warm import WarmColumns
 from omnigraph.storage import StorageAdapter
 from omnigraph.tables.interface import TablePin, TableStorage
 from omnigraph.tables.log import LogStore
+from omnigraph.tables.native_memory import give_back
 
 SnapshotLike = Snapshot | Commit | str | int
 """What names a moment: a snapshot, a commit or its id, a branch or a tag by name, or a version of the manifest."""
@@ -269,6 +270,18 @@ class Repository:
         """Let go of a branch that is gone."""
         with self._lock:
             self._newest.pop(ref.incarnation, None)
+
+    def close(self) -> None:
+        """Let go of everything that is remembered, of connections, and of the memory that native code took."""
+        self.heart.close()
+        self.forget()
+        self.warm.clear()
+        self._schemas.clear()
+        self.tables.close()
+        # It shares its session with the tables.
+        self.logs = LogStore(self.adapter)
+        give_back()
+        self.adapter.close()
 
     def check_writable(self) -> None:
         """Refuse a change of a graph that was opened for reading.

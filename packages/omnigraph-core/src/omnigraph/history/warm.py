@@ -106,6 +106,13 @@ class WarmColumns:
         self._keep(handle.pin, _Kept(found, tables.parts(handle)))
         return found.select(list(columns))
 
+    def clear(self) -> None:
+        """Let go of every column."""
+        with self._lock:
+            self._kept.clear()
+            self._refused.clear()
+            self._bytes = 0
+
     def held(self, handle: SnapshotHandle, columns: Sequence[str]) -> pa.Table | None:
         """These columns of a version if they are kept; nothing is read."""
         held = self._held(handle.pin)

@@ -118,10 +118,20 @@ V = TypeVar("V")
 
 
 class RecentlyUsed(Generic[K, V]):
-    """At most ``limit`` values, the least recently used one leaves first. Safe to share between threads."""
+    """At most ``limit`` values, the least recently used one leaves first. Safe to share between threads.
 
-    def __init__(self, limit: int) -> None:
+    Args:
+        limit: of all values.
+        group_of: tells by a key which values belong together; None where none do.
+        group_limit: of the values that belong together.
+    """
+
+    def __init__(
+        self, limit: int, *, group_of: Callable[[K], Hashable] | None = None, group_limit: int | None = None
+    ) -> None:
         self._limit = limit
+        self._group_of = group_of
+        self._group_limit = limit if group_limit is None else group_limit
         self._values: OrderedDict[K, V] = OrderedDict()
         self.renew_lock()
 
@@ -141,9 +151,17 @@ class RecentlyUsed(Generic[K, V]):
         with self._lock:
             leaving = [self._values.pop(key)] if key in self._values else []
             self._values[key] = value
+            leaving.extend(self._values.pop(each) for each in self._crowded_out(key))
             while len(self._values) > self._limit:
                 leaving.append(self._values.popitem(last=False)[1])
             return leaving
+
+    def _crowded_out(self, key: K) -> list[K]:
+        if self._group_of is None:
+            return []
+        group = self._group_of(key)
+        members = [each for each in self._values if self._group_of(each) == group]
+        return members[: -self._group_limit]
 
     def forget(self, leaves: Callable[[K], bool]) -> list[V]:
         """Let go of the values whose keys are chosen; these values."""

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -58,11 +59,15 @@ from omnigraph.tables.interface import (
     WrittenRows,
 )
 from omnigraph.tables.metering import ReadMeter
-from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
+from omnigraph.tables.opening import Place, manifest_name, open_dataset, place_of
 from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
 from omnigraph.tables.row_filters import RowFilter
+from omnigraph.tables.sessions import Session, new_session
 from omnigraph.tables.views import View, Views
+
+KEPT_OF_LINE: Final = 8
+"""How many versions of one line of a table stay open. Each commit makes one, and each describes the whole table."""
 
 
 class LanceTables(LanceMergeSteps):
@@ -70,8 +75,10 @@ class LanceTables(LanceMergeSteps):
 
     def __init__(self, adapter: StorageAdapter, *, handle_cache: int = 256) -> None:
         self._adapter = adapter
-        self._session = Session()
-        self._handles: RecentlyUsed[TablePin, LanceSnapshot] = RecentlyUsed(handle_cache)
+        self._session = new_session()
+        self._handles: RecentlyUsed[TablePin, LanceSnapshot] = RecentlyUsed(
+            handle_cache, group_of=_line, group_limit=KEPT_OF_LINE
+        )
         self._views = Views(adapter)
         self._meter = ReadMeter(self._session)
 
@@ -370,10 +377,14 @@ class LanceTables(LanceMergeSteps):
         return self._keep(forking.fork(self._adapter, snapshot_of(handle), branch))
 
     def close(self) -> None:
-        """Let go of every handle and remove what was kept for reading only."""
+        """Let go of every handle and of Lance's caches, and remove what was kept for reading only.
+
+        What reads on, in a call that is under way or a result, has the old session until its end.
+        """
         self._handles.forget(lambda _: True)
         self._views.forget(lambda _: True)
-        self._meter.close()
+        self._session = new_session()
+        self._meter.close(self._session)
 
     def _keep(self, made: LanceSnapshot) -> LanceSnapshot:
         self._meter.watch(made.place, made.dataset)
@@ -391,6 +402,10 @@ class LanceTables(LanceMergeSteps):
             raise ReadOnlyError(
                 f"{root} was opened for reading.", uri=root, help='Open it with mode="rw" to change it.'
             )
+
+
+def _line(pin: TablePin) -> tuple[str, str | None]:
+    return pin.location, pin.branch
 
 
 def _state(place: Place, version: int, row_count: int) -> TableState:

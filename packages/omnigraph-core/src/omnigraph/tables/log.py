@@ -28,7 +28,8 @@ from omnigraph.tables.auto_cleanup import has_auto_cleanup, refuse_auto_cleanup,
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
 from omnigraph.tables.forking import fork_dataset, forked_lines, ref_file
-from omnigraph.tables.opening import Place, Session, manifest_name, open_dataset, place_of
+from omnigraph.tables.opening import Place, manifest_name, open_dataset, place_of
+from omnigraph.tables.sessions import Session, new_session
 
 FORMAT_VERSION: Final = "2.2"
 
@@ -60,7 +61,7 @@ class LogStore:
     """The log tables of one graph's root, and the cache that their handles share."""
 
     adapter: StorageAdapter
-    session: Session = field(default_factory=Session, repr=False)
+    session: Session = field(default_factory=new_session, repr=False)
 
     def open(self, location: str, *, branch: str | None = None, version: int | None = None) -> LogTable:
         """The log at a version, by default the newest: a listing and one request.

@@ -16,9 +16,9 @@ from omnigraph.tables.arrow_schema import logical_schema
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.incoming import Incoming
 from omnigraph.tables.new_files import note_new_files
-from omnigraph.tables.opening import Session
 from omnigraph.tables.reading import MAX_KEYS_IN_PREDICATE, look_up
 from omnigraph.tables.row_facts import facts_beside_rows
+from omnigraph.tables.sessions import Session
 from omnigraph.tables.staging import (
     blob_directories,
     check_keys,

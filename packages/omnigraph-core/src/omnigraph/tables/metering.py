@@ -12,7 +12,8 @@ from typing import Any
 
 from lance import LanceDataset
 
-from omnigraph.tables.opening import Place, Session
+from omnigraph.tables.opening import Place
+from omnigraph.tables.sessions import Session
 
 
 @dataclass(slots=True)
@@ -51,9 +52,10 @@ class ReadMeter:
         with self._lock:
             return self._sum()
 
-    def close(self) -> None:
-        """Hold no dataset any more; what was counted stays."""
+    def close(self, session: Session) -> None:
+        """Hold no dataset any more and count what is read through another session from now on; the counts stay."""
         with self._lock:
+            self.session = session
             self._before = self._sum()
             self._held.clear()
             self._was_closed = True

@@ -12,16 +12,13 @@ from typing import Final
 
 import lance
 from lance import LanceDataset
-from lance.lance import _Session
 
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import translating
-
-Session = _Session
-"""Lance's caches of metadata and indexes; Lance does not export the name to type checkers."""
+from omnigraph.tables.sessions import Session
 
 _MAX_VERSION: Final = 2**64 - 1
 _MANIFEST_NAME: Final = re.compile(r"(\d{20})\.manifest\Z")

@@ -26,8 +26,8 @@ from omnigraph.tables.failures import translating
 from omnigraph.tables.filters import ROW_ADDRESS, addresses_filter
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import WrittenRows
-from omnigraph.tables.opening import Session
 from omnigraph.tables.parts import MAX_ADDRESSES_IN_FILTER, fragments_of
+from omnigraph.tables.sessions import Session
 from omnigraph.tables.staging import blob_directories, data_files, deletion_files, new_fragments, planned
 
 if TYPE_CHECKING:

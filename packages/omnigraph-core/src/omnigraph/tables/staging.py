@@ -21,7 +21,8 @@ from omnigraph.tables.arrow_schema import is_blob, logical_schema, physical_sche
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, StagedKind
 from omnigraph.tables.interface import TablePin, WrittenRows
 from omnigraph.tables.new_files import note_new_files
-from omnigraph.tables.opening import Place, Session
+from omnigraph.tables.opening import Place
+from omnigraph.tables.sessions import Session
 from omnigraph.tables.written import fragments_of, write_files
 
 OPERATION = "omnigraph.operation"

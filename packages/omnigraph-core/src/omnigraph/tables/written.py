@@ -24,8 +24,9 @@ from omnigraph.tables.failures import translating
 from omnigraph.tables.handles import RecentlyUsed
 from omnigraph.tables.incoming import Incoming
 from omnigraph.tables.interface import TablePin, WrittenRows
-from omnigraph.tables.opening import Place, Session
+from omnigraph.tables.opening import Place
 from omnigraph.tables.reading import BATCH_ROWS, projected, stream
+from omnigraph.tables.sessions import Session
 
 FILE_FORMAT: Final = "2.2"
 MAX_ROWS_PER_FILE: Final = 262_144

@@ -1,0 +1,118 @@
+"""What a handle keeps in memory does not grow with the commits that it made or saw, and ends with its close.
+
+Resident memory over 20,000 commits is measured by benchmarks/memory.py.
+"""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections import Counter
+from functools import lru_cache
+from pathlib import Path
+
+import pytest
+from lance import LanceDataset
+
+import omnigraph as og
+from omnigraph.history import commits
+from omnigraph.history.log import ManifestLog
+from omnigraph.tables.handles import LanceSnapshot
+from omnigraph.tables.lance_tables import KEPT_OF_LINE
+
+SCHEMA = "node Person { key: String @key  age: I32 }"
+INSERT = "query q($key: String) { insert Person { key: $key, age: 1 } }"
+COUNT = "query q() { match { $p: Person } return { count($p) as n } }"
+
+COUNTED = 64
+"""Commits whose memory is measured."""
+
+
+def insert(graph: og.Graph, count: int, *, first: int = 0) -> None:
+    for number in range(first, first + count):
+        graph.mutate(INSERT, params={"key": f"p{number}"})
+    graph._tail.wait()
+
+
+def objects_of_lance() -> Counter[str]:
+    gc.collect()
+    kinds = (LanceDataset, LanceSnapshot, ManifestLog)
+    return Counter(type(each).__name__ for each in gc.get_objects() if isinstance(each, kinds))
+
+
+def traced_bytes(graph: og.Graph) -> int:
+    """What Python holds, without the open versions, of which there is a bound and each of which has another size."""
+    graph._repository.tables._handles.forget(lambda _: True)
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]
+
+
+def session_bytes(graph: og.Graph) -> int:
+    return graph._repository.tables.kept_handles()[1]
+
+
+def test_lance_keeps_no_more_of_old_versions_than_it_may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    limit = 256 * 1024
+    monkeypatch.setenv("OMNIGRAPH_METADATA_CACHE_BYTES", str(limit))
+    monkeypatch.setenv("OMNIGRAPH_INDEX_CACHE_BYTES", str(limit))
+    with og.init(tmp_path / "graph", schema=SCHEMA) as graph:
+        insert(graph, 50)
+        # Without a bound it is about 1.5 MiB by now. Lance evicts a little later than it adds.
+        assert session_bytes(graph) < 3 * limit
+        assert graph.query(COUNT).rows() == [{"n": 50}]
+
+
+def test_of_one_table_few_versions_stay_open():
+    with og.init("memory://many-commits-open", schema=SCHEMA) as graph:
+        insert(graph, 4 * KEPT_OF_LINE)
+        assert graph._repository.tables.kept_handles()[0] <= KEPT_OF_LINE
+
+
+def test_a_commit_leaves_less_than_a_kilobyte_behind(monkeypatch: pytest.MonkeyPatch):
+    # Bounded at 1,024 commits, and this test makes fewer.
+    monkeypatch.setattr(commits, "_commit_of", lru_cache(maxsize=40)(commits._commit_of.__wrapped__))
+    with og.init("memory://many-commits-growth", schema=SCHEMA) as graph:
+        insert(graph, 10)
+        tracemalloc.start()
+        try:
+            insert(graph, 50, first=1_000)
+            before = traced_bytes(graph)
+            insert(graph, COUNTED, first=2_000)
+            grown = traced_bytes(graph) - before
+        finally:
+            tracemalloc.stop()
+    assert grown / COUNTED < 1_000
+
+
+def test_a_handle_that_follows_another_keeps_few_versions(tmp_path: Path):
+    with og.init(tmp_path / "graph", schema=SCHEMA) as graph, og.open(tmp_path / "graph", mode="r") as reader:
+        for number in range(3 * KEPT_OF_LINE):
+            graph.mutate(INSERT, params={"key": f"p{number}"})
+            reader.refresh()
+            assert reader.query(COUNT).rows() == [{"n": number + 1}]
+        assert reader._repository.tables.kept_handles()[0] <= KEPT_OF_LINE
+
+
+def test_a_close_lets_go_of_all_that_was_open_although_somebody_holds_the_handle(tmp_path: Path):
+    before = objects_of_lance()
+    graph = og.init(tmp_path / "graph", schema=SCHEMA)
+    insert(graph, 5)
+    graph.branches.create("work")
+    graph.query(COUNT, branch="work").rows()
+    snapshot = graph.snapshot()
+    assert objects_of_lance() != before
+    tables = graph._repository.tables
+    graph.close()
+    assert objects_of_lance() == before
+    assert tables.kept_handles()[0] == 0
+    # An empty session has a few bytes for itself.
+    assert session_bytes(graph) < 1_000
+    assert graph._reader.plan_counts()["entries"] == 0
+    assert snapshot.commit.id
+
+
+def test_a_graph_that_lives_in_memory_outlives_the_close_of_its_handle():
+    with og.init("memory://many-commits-close", schema=SCHEMA) as graph:
+        insert(graph, 2)
+    with og.open("memory://many-commits-close") as graph:
+        assert graph.query(COUNT).rows() == [{"n": 2}]
