@@ -32,6 +32,8 @@ import omnigraph as og
 
 AIM_BYTES = 64 << 20
 AIM_STEPS = 20_000
+FIRST = 1_000
+"""After so many steps the caches have what they need, and growth is counted from here."""
 
 SCHEMA = """
 node Person {
@@ -65,7 +67,7 @@ Step = Callable[[og.Graph, int], object]
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--steps", type=int, default=AIM_STEPS, help="of each shape; of which the first are 1/20")
+    parser.add_argument("--steps", type=int, default=AIM_STEPS, help="of each shape")
     parser.add_argument("--only", choices=SHAPES, action="append")
     parser.add_argument("--folder", type=Path, default=Path.cwd(), help="where the graphs are made, for a while")
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -100,14 +102,16 @@ HEADS = ("opened", "first", "last", "greatest growth", "at 20,000", "closed")
 def report(shape: str, steps: int, lines: list[dict[str, Any]]) -> str:
     """One row of the table: MiB, and whether the aim holds."""
     opened, *during, closed = lines
+    pace = [
+        1000 * (later["at"] - earlier["at"]) / (later["step"] - earlier["step"])
+        for earlier, later in itertools.pairwise([opened, *during])
+    ]
+    during = [each for each in during if each["step"] >= min(FIRST, steps // 2)]
     sizes = [each["rss"] for each in during]
     growth = max(sizes) - sizes[0]
     late = during[len(during) // 2 :]
     per_step = (late[-1]["rss"] - late[0]["rss"]) / max(1, late[-1]["step"] - late[0]["step"])
     at_aim = growth + max(0.0, per_step) * max(0, AIM_STEPS - steps)
-    seconds = [later["at"] - earlier["at"] for earlier, later in zip(lines, during, strict=False)]
-    spans = [during[0]["step"], *(b["step"] - a["step"] for a, b in itertools.pairwise(during))]
-    pace = [1000 * each / span for each, span in zip(seconds, spans, strict=True)]
     cells = [opened["rss"], sizes[0], sizes[-1], growth, at_aim, closed["rss"]]
     figures = " | ".join(f"{each / (1 << 20):,.0f}" for each in cells)
     verdict = "holds" if at_aim <= AIM_BYTES else "missed"
@@ -132,7 +136,7 @@ def run_shape(shape: str, place: Path, steps: int) -> None:
     gc.collect()
     note(0)
     with begun(place, steps) as (graph, step):
-        every = max(1, steps // 20)
+        every = max(1, min(FIRST, steps // 10))
         for number in range(1, steps + 1):
             step(graph, number)
             if number % every == 0:

@@ -24,6 +24,9 @@ SCHEMA = "node Person { key: String @key  age: I32 }"
 INSERT = "query q($key: String) { insert Person { key: $key, age: 1 } }"
 COUNT = "query q() { match { $p: Person } return { count($p) as n } }"
 
+SESSIONS = "many-commits-sessions"
+"""The name of a graph, which the places of its tables have in them."""
+
 COUNTED = 64
 """Commits whose memory is measured."""
 
@@ -41,8 +44,9 @@ def objects_of_lance() -> Counter[str]:
 
 
 def traced_bytes(graph: og.Graph) -> int:
-    """What Python holds, without the open versions, of which there is a bound and each of which has another size."""
+    """What Python holds, without what has a bound of its own and is now smaller and now larger."""
     graph._repository.tables._handles.forget(lambda _: True)
+    graph._repository.warm.clear()
     gc.collect()
     return tracemalloc.get_traced_memory()[0]
 
@@ -60,6 +64,21 @@ def test_lance_keeps_no_more_of_old_versions_than_it_may(tmp_path: Path, monkeyp
         # Without a bound it is about 1.5 MiB by now. Lance evicts a little later than it adds.
         assert session_bytes(graph) < 3 * limit
         assert graph.query(COUNT).rows() == [{"n": 50}]
+
+
+def test_every_version_that_stays_open_shares_the_session_that_has_a_bound():
+    with og.init(f"memory://{SESSIONS}", schema=SCHEMA) as graph:
+        insert(graph, 2)
+        graph.branches.create("work")
+        for number in range(3):
+            graph.mutate(INSERT, params={"key": f"work-{number}"}, branch="work")
+        graph.branches.merge("work")
+        tables = graph._repository.tables
+        kept = [
+            each for each in gc.get_objects() if isinstance(each, LanceDataset) and "commits-sessions" in str(each.uri)
+        ]
+        assert len(kept) > 3
+        assert all(each.session().is_same_as(tables.session) for each in kept)
 
 
 def test_of_one_table_few_versions_stay_open():

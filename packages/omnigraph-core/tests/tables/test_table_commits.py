@@ -76,7 +76,7 @@ def test_what_another_writer_left_on_the_table_does_not_leak_in(foreign, ours, t
 
 
 def test_a_commit_with_nobody_in_between_is_one_ordinary_commit(tables, create, rows):
-    base = create(rows(a=1))
+    base = tables.open_at(create(rows(a=1)).pin)
     staged = tables.stage_append(base, rows(b=2))
     with count_table_calls() as counts:
         after = tables.commit_exact(base, [staged])

@@ -59,7 +59,7 @@ from omnigraph.tables.interface import (
     WrittenRows,
 )
 from omnigraph.tables.metering import ReadMeter
-from omnigraph.tables.opening import Place, manifest_name, open_dataset, place_of
+from omnigraph.tables.opening import Place, manifest_name, moved_to_session, open_dataset, place_of
 from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
 from omnigraph.tables.row_filters import RowFilter
@@ -387,6 +387,8 @@ class LanceTables(LanceMergeSteps):
         self._meter.close(self._session)
 
     def _keep(self, made: LanceSnapshot) -> LanceSnapshot:
+        # Lance gives a fork a session of its own, and all versions that are made of it would share that one.
+        made = replace(made, dataset=moved_to_session(made.dataset, made.place, self._session))
         self._meter.watch(made.place, made.dataset)
         self._handles.put(made.pin, made)
         return made

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 import lance
 from lance import LanceDataset
@@ -87,6 +87,24 @@ def open_dataset(place: Place, *, version: int | None, session: Session | None, 
             help="Open the graph for writing: that moves what a loss of power damaged out of the way.",
         )
     return found
+
+
+def moved_to_session(dataset: LanceDataset, place: Place, session: Session) -> LanceDataset:
+    """The same version in this session, by the description that it has in memory; a look whether it is there."""
+    # Any: Lance's own stubs do not know either method.
+    inner: Any = dataset._ds  # noqa: SLF001 - what LanceDataset pickles by
+    current: Any = dataset.session()
+    if current.is_same_as(session):
+        return dataset
+    note("open")
+    with translating("open", place.uri):
+        return LanceDataset(
+            place.uri,
+            version=dataset.version,
+            storage_options=place.options,
+            serialized_manifest=inner.serialized_manifest(),
+            session=session,
+        )
 
 
 def manifest_name(version: int) -> str:
