@@ -102,7 +102,7 @@ def test_every_setting_is_listed_with_its_default():
 def test_what_recovery_leaves_on_disk_is_drawn():
     drawn = (ROOT / "docs" / "explanation" / "storage-model.md").read_text("utf-8")
     for name in (
-        "_graph_commit_recoveries.lance/",
+        "_graph_commit_recoveries/",
         "__recovery/<id>.json",
         "__recovery/<id>.withdrawn.json",
         "__quarantine/",

@@ -123,7 +123,7 @@ def test_reading_warns_of_such_settings_of_the_manifest(graph: og.Graph, caplog)
 
 
 def test_the_audit_of_recoveries_is_not_written_to_while_it_has_such_settings(graph: og.Graph):
-    from omnigraph.history.recoveries import RECOVERIES, Recovery, RecoveryKind, record_recovery
+    from omnigraph.history.recoveries import Recovery, RecoveryKind, record_recovery, recoveries_location
 
     def row(operation: str) -> Recovery:
         made = graph.commits.list()[0]
@@ -138,11 +138,11 @@ def test_the_audit_of_recoveries_is_not_written_to_while_it_has_such_settings(gr
             created_at=made.created_at,
         )
 
-    logs = graph._repository.logs
-    record_recovery(logs, row("01ARZ3NDEKTSV4RRFFQ69G5FA0"))
-    table = Path(graph.uri) / RECOVERIES
+    manifests = graph._repository.manifests
+    record_recovery(manifests, row("01ARZ3NDEKTSV4RRFFQ69G5FA0"))
+    table = Path(graph.uri) / recoveries_location(manifests)
     configure(table, LATER)
     before = versions(table)
     with pytest.raises(StorageError, match=r"lance\.auto_cleanup\."):
-        record_recovery(logs, row("01ARZ3NDEKTSV4RRFFQ69G5FA1"))
+        record_recovery(manifests, row("01ARZ3NDEKTSV4RRFFQ69G5FA1"))
     assert versions(table) == before

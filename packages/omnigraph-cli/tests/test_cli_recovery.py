@@ -234,7 +234,7 @@ def test_a_write_that_its_writer_published_after_it_was_rolled_back_is_listed_as
             tables=(),
             created_at=made.created_at,
         )
-        record_recovery(graph._repository.logs, rolled_back)
+        record_recovery(graph._repository.manifests, rolled_back)
     (line,) = run("recovery", "list", "g.omni").stdout.splitlines()
     assert words_of(line)[:2] == ["rolled", "back"]
     assert line.endswith("; then published by its writer as manifest version 2")

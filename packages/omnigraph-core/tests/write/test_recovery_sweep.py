@@ -81,7 +81,7 @@ BEGUN = failpoints.PUBLISH_SIDECAR_WRITTEN
 def test_a_graph_that_was_left_alone_costs_one_listing_and_nothing_is_told():
     repository = new_graph()
     assert sweep(repository) == heal(repository) == ()
-    assert read_recoveries(repository.logs) == ()
+    assert read_recoveries(repository.manifests) == ()
 
 
 @pytest.mark.parametrize("act", [sweep, heal])
@@ -98,7 +98,7 @@ def test_a_write_that_is_complete_is_finished_as_who_began_it_by_whoever_comes(a
     )
     assert ids_now(repository, PERSON) == ["ann"]
     assert sidecars(repository) == []
-    assert read_recoveries(repository.logs) == (told,)
+    assert read_recoveries(repository.manifests) == (told,)
 
 
 def test_a_write_that_is_not_complete_is_left_to_the_next_opening():
@@ -171,7 +171,7 @@ def test_a_write_of_this_process_that_is_under_way_is_left_alone(act, at):
     with armed({at: Call(lambda _: seen.append(act(opened(repository))))}):
         publish(repository, started, Deadline())
     assert seen == [()]
-    assert read_recoveries(repository.logs) == ()
+    assert read_recoveries(repository.manifests) == ()
     assert ids_now(repository, PERSON) == ["ann"]
 
 

@@ -201,11 +201,11 @@ def test_a_closed_graph_has_no_tags():
             ask()
 
 
-def test_a_tag_of_the_newest_commit_costs_a_probe_a_look_for_a_branch_and_one_write():
+def test_a_tag_of_the_newest_commit_costs_a_probe_looks_for_a_branch_and_at_main_and_one_write():
     adapter = CountingAdapter(new_adapter())
     repository = new_graph(adapter)
     adapter.calls.clear()
     with count_table_calls() as counts:
         Tags(repository).create("v1")
     assert counts == {"log.probe": 1}
-    assert adapter.calls == {"exists": 1, "write_if_absent": 1}
+    assert adapter.calls == {"exists": 1, "write_if_absent": 1, "read": 1}

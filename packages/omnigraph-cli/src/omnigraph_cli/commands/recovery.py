@@ -108,9 +108,10 @@ def run_recovery(session: Session, uri: str, options: dict[str, str]) -> ExitCod
 def discard(session: Session, uri: str, operation_id: str, options: dict[str, str]) -> ExitCode:
     """Move the plan of a write aside that cannot be acted on.
 
-    Only for one that `omnigraph recovery list` shows as "refused": it is damaged, of another graph, or of a newer
-    release, and keeps the graph at URI from being opened for writing. It goes to __quarantine/, and no table is
-    touched. Do not discard the plan of a newer release whose writer may still be at work.
+    Only for one that `omnigraph recovery list` shows as "refused": it is damaged or of a newer release, and keeps the
+    graph at URI from being opened for writing; or it is of another graph, and in nobody's way. It goes to
+    __quarantine/, and no table is touched. Do not discard the plan of a newer release whose writer may still be at
+    work.
 
     Exit code 0 when it was moved, 1 when there is no such plan, 3 when it is whole and therefore for a recovery.
     """

@@ -14,7 +14,8 @@ true, and exactly these where ``takes`` says so of each. True is meant as in SQL
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
@@ -25,7 +26,8 @@ from omnigraph.engine.export import spell_rows
 from omnigraph.engine.pushdown import encode, encode_membership, encode_null_test
 from omnigraph.engine.timestamps import batch_with_timestamps, timestamp_schema
 from omnigraph.engine.type_names import check_columns
-from omnigraph.errors import InvalidInputError
+from omnigraph.errors import InvalidInputError, StorageError
+from omnigraph.history.branches import refuse_other_graph, tell_if_gone
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import TypeTable
 from omnigraph.history.snapshot import Snapshot
@@ -88,6 +90,7 @@ class TypeScan:
         type_key: the type, such as ``node:Film``.
         branch: the branch that was asked for.
         commit_id: the commit whose state is read.
+        main: tells the graph from others at the same place.
         schema: of the batches that ``read`` gives: as ``Graph.table`` gives them.
         parts: what there is to read, by ascending number.
     """
@@ -100,6 +103,7 @@ class TypeScan:
     parts: tuple[ScanPart, ...] = field(repr=False)
     options: Mapping[str, Any] = field(repr=False)
     pin: TablePin = field(repr=False)
+    main: str = field(repr=False)
     types: Mapping[str, ValueType] = field(repr=False)
 
     @property
@@ -121,18 +125,13 @@ class TypeScan:
         Raises:
             InvalidInputError: there is no such part, column or operator.
             StorageError: the store failed, or the version was reclaimed.
+            NotFoundError, BranchReplacedError: the graph was removed, or removed and made anew.
             ForkedProcessError: this process was forked from one that had used a graph.
         """
         if parts is not None:
             self._check_parts(parts)
         filters = [each for each, _ in map(self._encode, where) if each is not None]
-        tables = _tables_at(self.uri, self.options)
-        stored = tables.read(
-            tables.open_at(self.pin),
-            columns=self.schema.names,
-            predicate=all_of(filters),
-            parts=parts,
-        )
+        stored = self._stored(parts, columns=self.schema.names, predicate=all_of(filters))
         batches = (batch_with_timestamps(each, self.schema) for each in stored)
         return pa.RecordBatchReader.from_batches(self.schema, batches)
 
@@ -141,7 +140,7 @@ class TypeScan:
 
         Raises:
             InvalidInputError: there is no such part, or this scan leaves columns out; raised by the call.
-            StorageError, ForkedProcessError: as ``read``, while iterating.
+            StorageError, NotFoundError, BranchReplacedError, ForkedProcessError: as ``read``, while iterating too.
         """
         if parts is not None:
             self._check_parts(parts)
@@ -151,9 +150,30 @@ class TypeScan:
                 help="Scan without naming columns.",
                 details={"type": self.type_key},
             )
-        tables = _tables_at(self.uri, self.options)
-        stored = tables.read(tables.open_at(self.pin), parts=parts)
-        return (lines for batch in stored for lines in spell_rows(self.type_key, batch))
+        return (lines for batch in self._stored(parts) for lines in spell_rows(self.type_key, batch))
+
+    def _stored(
+        self, parts: Sequence[int] | None, *, columns: Sequence[str] | None = None, predicate: RowFilter | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """The stored rows of these parts; opened by the call."""
+        with self._telling_if_gone():
+            tables = _tables_at(self.uri, self.options)
+            stored = tables.read(tables.open_at(self.pin), columns=columns, predicate=predicate, parts=parts)
+        return self._each_of(stored)
+
+    def _each_of(self, stored: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with self._telling_if_gone():
+            yield from stored
+
+    @contextmanager
+    def _telling_if_gone(self) -> Iterator[None]:
+        """Whoever reads may do so long after the scan was made, and know nothing of the graph."""
+        try:
+            yield
+        except StorageError as error:
+            with open_adapter(self.uri, mode="r", options=self.options, verify=False) as adapter:
+                tell_if_gone(error, lambda: refuse_other_graph(adapter, self.main))
+            raise
 
     def _check_parts(self, parts: Sequence[int]) -> None:
         unknown = sorted(set(parts) - {each.number for each in self.parts})
@@ -220,6 +240,7 @@ def make_scan(repository: Repository, snapshot: Snapshot, target: TypeTable, col
         ),
         options=dict(repository.adapter.explicit_options),
         pin=pin,
+        main=repository.main.incarnation,
         types={name: properties.get(name, _ID) for name in stored.names},
     )
 

@@ -9,13 +9,18 @@ graph exist, and its line tells the graph from a later one at the same place.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Final
 
 from omnigraph.control_json import ControlJsonError
 from omnigraph.errors import (
+    AlreadyExistsError,
+    BranchReplacedError,
+    ChangeFeedGapError,
     FormatError,
+    InternalError,
     InvalidInputError,
     NotFoundError,
     OmnigraphError,
@@ -34,6 +39,13 @@ MAIN: Final = "main"
 REFS_PREFIX: Final = "_refs/branches"
 _LINE_PREFIX: Final = "b"
 _FORK_MARK: Final = "."
+_MAY_BE_FOR_LACK_OF_THE_GRAPH: Final = (
+    NotFoundError,
+    AlreadyExistsError,
+    ChangeFeedGapError,
+    FormatError,
+    InternalError,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,6 +164,53 @@ def resolve_branch(adapter: StorageAdapter, name: str) -> BranchRef:
         return _parse_ref(facts, name)
     except (ValueError, KeyError, TypeError, OverflowError, OSError) as error:
         raise _damaged(adapter, name, "it does not say what the object of this branch says") from error
+
+
+def refuse_other_graph(adapter: StorageAdapter, main: str) -> BranchRef:
+    """The main branch as its object says now, if it is the one of this incarnation; one request.
+
+    Raises:
+        NotFoundError: the graph was removed.
+        BranchReplacedError: it was removed, and another one was made at the same place.
+        FormatError: its object is damaged.
+    """
+    try:
+        found = resolve_branch(adapter, MAIN)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"There is no graph at {adapter.root} any more: it was removed since it was opened.",
+            help="Open another one, or restore it from a copy and open it again.",
+            details={"uri": str(adapter.root)},
+        ) from error
+    if found.incarnation != main:
+        raise BranchReplacedError(branch=MAIN, expected=main, actual=found.incarnation)
+    return found
+
+
+def tell_if_gone(error: BaseException, refuse: Callable[[], object]) -> None:
+    """Say of a call that failed that its graph is not there any more, if that is why; one request where it may be.
+
+    Whoever misses a file, a name or a version may miss it for many reasons, and this one explains all of them.
+
+    Args:
+        error: why the call failed.
+        refuse: raises when the graph is not there any more; see ``refuse_other_graph``.
+
+    Raises:
+        NotFoundError: the graph was removed.
+        BranchReplacedError: it was removed and made anew.
+    """
+    if isinstance(error, StorageError):
+        if error.condition is not StorageCondition.NOT_FOUND:
+            return
+    elif not isinstance(error, _MAY_BE_FOR_LACK_OF_THE_GRAPH):
+        return
+    try:
+        refuse()
+    except (NotFoundError, BranchReplacedError) as gone:
+        raise gone from error
+    except OmnigraphError as another:
+        error.add_note(f"Looking whether the graph is still there failed as well: {another}")
 
 
 def _damaged(adapter: StorageAdapter, name: str, why: object) -> FormatError:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, Literal
 
 from omnigraph.errors import FormatError, InvalidInputError, NotFoundError, StorageError
-from omnigraph.history.branches import is_of_one_branch, list_branch_names
+from omnigraph.history.branches import MAIN, is_of_one_branch, list_branch_names
 from omnigraph.history.commit_drawing import draw_dot, draw_mermaid, draw_text
 from omnigraph.history.commits import Commit
 from omnigraph.history.lineage import in_order, reachable
@@ -92,7 +92,7 @@ class Commits:
             raise InvalidInputError(f"{form!r} is no form of a drawing.", help=f"Use {', '.join(_DRAWINGS)}.")
         with self._repository.lifetime:
             adapter = self._repository.adapter
-            names = ["main", *list_branch_names(adapter)] if branches is None else branches
+            names = [MAIN, *list_branch_names(adapter)] if branches is None else branches
             labels: defaultdict[str, builtins.list[str]] = defaultdict(builtins.list)
             commits: dict[str, Commit] = {}
             for name in names:
@@ -100,7 +100,8 @@ class Commits:
                     found = self._history(name)
                     head = self._repository.newest(name).state.head.id
                 except (NotFoundError, FormatError, StorageError) as error:
-                    if branches is not None or not is_of_one_branch(error):
+                    # Without main there is no graph.
+                    if branches is not None or name == MAIN or not is_of_one_branch(error):
                         raise
                     continue
                 commits |= {each.id: each for each in found}
@@ -114,7 +115,7 @@ class Commits:
         return in_order(reachable(log.state.head.id, log.lineage().values()))
 
     def _finished(self) -> frozenset[str]:
-        recoveries = read_recoveries(self._repository.logs)
+        recoveries = read_recoveries(self._repository.manifests)
         return frozenset(each.graph_commit_id for each in recoveries if each.kind is RecoveryKind.ROLLED_FORWARD)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
 from typing import TypeVar
 
 from omnigraph.errors import ClosedError
@@ -23,8 +24,10 @@ class Lifetime:
     is let go of. No lock is taken there either: a thread that does not exist may hold it.
     """
 
-    def __init__(self, uri: str) -> None:
+    def __init__(self, uri: str, *, on_failure: Callable[[BaseException], None] = lambda _error: None) -> None:
+        """``on_failure`` is told of each call that failed, and may raise what tells more."""
         self._uri = uri
+        self._on_failure = on_failure
         self._lock = threading.Lock()
         self._calls = 0
         self._is_closed = False
@@ -36,14 +39,20 @@ class Lifetime:
             self.check()
             self._calls += 1
 
-    def __exit__(self, *exc_info: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if is_copy():
             return
-        with self._lock:
-            self._calls -= 1
-            release = self._take_release()
-        if release is not None:
-            release()
+        try:
+            if error is not None:
+                self._on_failure(error)
+        finally:
+            with self._lock:
+                self._calls -= 1
+                release = self._take_release()
+            if release is not None:
+                release()
 
     def check(self) -> None:
         """Raise where a call would be refused.

@@ -1,10 +1,11 @@
 """``Recovery``: what was done about a write that was cut off, and the table that keeps all of them.
 
-    _graph_commit_recoveries.lance    one row for each write, however often its recovery was itself cut off
+    _graph_commit_recoveries/<line of main>    one row for each write, however often its recovery was itself cut off
 
 A recovery that rolled forward made the commit of the write, by whoever had begun it; so commits do not tell what was
 recovered, and this table does. It is published to by compare-and-swap, like the manifest, and an operation that is in
-it is not added again.
+it is not added again. Its name is that of the line of main, so a recovery of a graph that was removed, which goes on
+late, tells nothing in the graph that was made at the same place.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ import pyarrow as pa
 from omnigraph.control_json import read_control_json
 from omnigraph.errors import FormatError, StorageCondition, StorageError
 from omnigraph.history.commits import to_micros
-from omnigraph.tables.log import LogConflictError, LogRefusedError, LogStore, LogTable
+from omnigraph.history.log import Manifests
+from omnigraph.tables.log import LogConflictError, LogRefusedError, LogTable
 from omnigraph.tables.quarantine import quarantine_unreadable
 
 RECOVERY_ACTOR: Final = "omnigraph:recovery"
 """Who finishes or discards the writes of others."""
 
-RECOVERIES: Final = "_graph_commit_recoveries.lance"
+RECOVERIES: Final = "_graph_commit_recoveries"
 
 MAX_FRAGMENTS: Final = 16
 """So many small fragments are written together as one."""
@@ -128,18 +130,23 @@ class Recovery:
         }
 
 
-def read_recoveries(logs: LogStore) -> tuple[Recovery, ...]:
+def recoveries_location(manifests: Manifests) -> str:
+    """The key of the table below the root of the graph."""
+    return f"{RECOVERIES}/{manifests.main.physical}"
+
+
+def read_recoveries(manifests: Manifests) -> tuple[Recovery, ...]:
     """Every recovery of a graph, the oldest first; one listing when there was none.
 
     Raises:
         FormatError: the table holds something else.
         StorageError: it could not be read.
     """
-    table = _open(logs)
+    table = _open(manifests)
     return () if table is None else _recoveries(table.read(range(len(table.fragment_rows))))
 
 
-def record_recovery(logs: LogStore, recovery: Recovery) -> bool:
+def record_recovery(manifests: Manifests, recovery: Recovery) -> bool:
     """Keep a recovery, durably; False when one of the same operation is kept already.
 
     Raises:
@@ -147,7 +154,7 @@ def record_recovery(logs: LogStore, recovery: Recovery) -> bool:
     """
     for _ in range(_TRIES):
         try:
-            made = _publish(logs, recovery)
+            made = _publish(manifests, recovery)
         except LogConflictError:
             continue
         except LogRefusedError as refused:
@@ -158,12 +165,15 @@ def record_recovery(logs: LogStore, recovery: Recovery) -> bool:
     )
 
 
-def _publish(logs: LogStore, recovery: Recovery) -> bool:
-    table = _open_writable(logs)
+def _publish(manifests: Manifests, recovery: Recovery) -> bool:
+    table = _open_writable(manifests)
     row = _rows([recovery])
     if table is None:
-        staged = logs.stage_create(RECOVERIES, row)
-        made = logs.create(RECOVERIES, schema=_COLUMNS, staged=staged, transaction_id=str(uuid.uuid4()), properties={})
+        location = recoveries_location(manifests)
+        staged = manifests.logs.stage_create(location, row)
+        made = manifests.logs.create(
+            location, schema=_COLUMNS, staged=staged, transaction_id=str(uuid.uuid4()), properties={}
+        )
         made.sync()
         return True
     count = len(table.fragment_rows)
@@ -188,25 +198,25 @@ def _has(rows: pa.Table, operation_id: str) -> bool:
     return operation_id in rows["operation_id"].to_pylist()
 
 
-def _open(logs: LogStore) -> LogTable | None:
+def _open(manifests: Manifests) -> LogTable | None:
     try:
-        return logs.open(RECOVERIES)
+        return manifests.logs.open(recoveries_location(manifests))
     except StorageError as error:
         if error.condition is StorageCondition.NOT_FOUND:
             return None
         raise
 
 
-def _open_writable(logs: LogStore) -> LogTable | None:
+def _open_writable(manifests: Manifests) -> LogTable | None:
     """The table, without versions that a loss of power damaged; what they held is settled anew, and told again."""
     try:
-        return _open(logs)
+        return _open(manifests)
     except StorageError as error:
         if error.condition in (StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION):
             raise
-        if not quarantine_unreadable(logs.adapter, RECOVERIES, None, above=0):
+        if not quarantine_unreadable(manifests.logs.adapter, recoveries_location(manifests), None, above=0):
             raise
-    return _open(logs)
+    return _open(manifests)
 
 
 def _rows(recoveries: Iterable[Recovery]) -> pa.Table:

@@ -23,7 +23,15 @@ from omnigraph.errors import (
     StorageCondition,
     StorageError,
 )
-from omnigraph.history.branches import MAIN, BranchRef, is_of_one_branch, list_branch_names, resolve_branch
+from omnigraph.history.branches import (
+    MAIN,
+    BranchRef,
+    is_of_one_branch,
+    list_branch_names,
+    refuse_other_graph,
+    resolve_branch,
+    tell_if_gone,
+)
 from omnigraph.history.commits import Commit
 from omnigraph.history.heartbeats import Heart, Observer
 from omnigraph.history.lifetime import Lifetime
@@ -74,7 +82,7 @@ class Repository:
         self.heart = Heart(adapter)
         self.observer = Observer(adapter, patience=Settings.from_environment().recovery_patience)
         self.on_published: Callable[[ManifestLog, Mapping[str, TablePin]], None] | None = None
-        self.lifetime = Lifetime(str(adapter.root))
+        self.lifetime = Lifetime(str(adapter.root), on_failure=lambda error: tell_if_gone(error, self.refuse_replaced))
         self.settled: tuple[Recovery, ...] = ()
         # Files that a late write of this process put where the graph was must not pass for it.
         self._is_gone = False
@@ -163,17 +171,11 @@ class Repository:
 
     def _look_up_main(self) -> BranchRef:
         try:
-            found = resolve_branch(self.adapter, MAIN)
-        except NotFoundError as error:
+            found = refuse_other_graph(self.adapter, self.main.incarnation)
+        except (NotFoundError, BranchReplacedError):
             self._is_gone = True
-            raise NotFoundError(
-                f"There is no graph at {self.adapter.root} any more: it was removed since it was opened.",
-                help="Open another one, or restore it from a copy and open it again.",
-                details={"uri": str(self.adapter.root)},
-            ) from error
-        self._is_gone = found.incarnation != self.main.incarnation
-        if self._is_gone:
-            raise BranchReplacedError(branch=MAIN, expected=self.main.incarnation, actual=found.incarnation)
+            raise
+        self._is_gone = False
         return found
 
     def known(self, branch: str = MAIN) -> ManifestLog:

@@ -9,16 +9,25 @@ delete leaves of the physical line is litter without a name; a writer that still
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 
 from omnigraph import failpoints
-from omnigraph.errors import AlreadyExistsError, FormatError, InvalidInputError, NotFoundError, StorageError
+from omnigraph.errors import (
+    AlreadyExistsError,
+    BranchReplacedError,
+    FormatError,
+    InvalidInputError,
+    NotFoundError,
+    StorageError,
+)
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import MAIN, Branch, BranchRef, branch_key, resolve_branch, spell_ref
 from omnigraph.history.log import ManifestLog, fork_manifest
 from omnigraph.history.ref_names import check_ref_name
 from omnigraph.history.repository import Repository
 from omnigraph.history.ulids import new_ulid
+from omnigraph.storage import ObjectKey
 
 
 def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
@@ -44,6 +53,7 @@ def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
     reach(failpoints.BRANCH_CREATE_POST_NATIVE)
     if not _claim(repository, ref):
         raise _exists(name)
+    confirm_ref(repository, branch_key(repository.adapter, name), spell_ref(ref))
     reach(failpoints.BRANCH_CREATE_POST_REF)
     return Branch(name=name, head=head.id, base_commit=ref.base_commit, created_at=ref.created_at)
 
@@ -84,6 +94,24 @@ def ensure_branch(repository: Repository, name: str, base: str) -> bool:
             return False
         return True
     return False
+
+
+def confirm_ref(repository: Repository, key: ObjectKey, made: bytes) -> None:
+    """Look at main after the object of a branch or tag was made, and take the object back if the graph is gone.
+
+    Raises:
+        NotFoundError: the graph was removed.
+        BranchReplacedError: it was removed and made anew, and the object lay in the new one.
+        StorageError: the store did not answer; the object stays.
+    """
+    try:
+        repository.refuse_replaced()
+    except (NotFoundError, BranchReplacedError):
+        adapter = repository.adapter
+        with suppress(StorageError):
+            if adapter.read_if_exists(key) == made:
+                adapter.delete(key)
+        raise
 
 
 def _claim(repository: Repository, ref: BranchRef) -> bool:

@@ -18,7 +18,7 @@ from typing import Final
 
 from omnigraph import failpoints
 from omnigraph.cancellation import uncancellable
-from omnigraph.errors import NotFoundError, OmnigraphError
+from omnigraph.errors import BranchReplacedError, NotFoundError, OmnigraphError
 from omnigraph.failpoints import reach
 from omnigraph.history.repository import Repository
 from omnigraph.tables.interface import TablePin
@@ -100,8 +100,8 @@ class Leftovers:
         for _ in range(_LOOKS):
             try:
                 pin = current_pin(self._repository.newest(plan.branch.name), table)
-            except NotFoundError:
-                # The branch is deleted, and its lines are nobody's any more.
+            except (NotFoundError, BranchReplacedError):
+                # The branch is deleted, or the graph removed, and its lines are nobody's any more.
                 return
             if pin is None:
                 return

@@ -118,6 +118,7 @@ class OwnFiles:
             self._is_noted = True
         facts = {
             "format": LEASE_FORMAT,
+            "main": self._repository.main.incarnation,
             "load_id": self._load_id,
             "branch": self._branch,
             "writer": self._repository.heart.writer,

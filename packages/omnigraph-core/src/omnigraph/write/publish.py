@@ -41,7 +41,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.failpoints import reach
-from omnigraph.history.branches import BranchRef
+from omnigraph.history.branches import BranchRef, tell_if_gone
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.repository import Repository
@@ -229,6 +229,8 @@ class _Publish:
         except OutcomeUnknownError:
             raise
         except OmnigraphError as error:
+            # Where the graph was removed, what a recovery of the next one would find is in its way.
+            tell_if_gone(error, self.repository.refuse_replaced)
             if not self._withdraw():
                 raise _unknown(
                     self.repository, self.announced, "its plan could not be withdrawn, and a recovery may carry it out"

@@ -4,8 +4,8 @@
     __recovery/<operation>.withdrawn.json    given up by its own writer after a table moved: nobody may finish it
 
 It is not a lock: other writers go on. Both ends check it, so that whoever acts on one knows that it is whole and of
-this graph; one that is damaged, of another graph or of a newer release is refused and stays where it is. How it is
-spelled is the matter of ``sidecar_form``.
+this graph. One that is damaged or of a newer release is refused and stays where it is; one of another graph is passed
+over. How it is spelled is the matter of ``sidecar_form``.
 """
 
 from __future__ import annotations
@@ -19,7 +19,13 @@ from omnigraph.errors import InternalError, ResourceLimitError, StorageError
 from omnigraph.failpoints import reach
 from omnigraph.storage import MAX_OBJECT_BYTES, ObjectKey, StorageAdapter
 from omnigraph.write.plan import AnnouncedPlan
-from omnigraph.write.sidecar_form import SidecarFormError, is_operation_id, parse_sidecar, spell_sidecar
+from omnigraph.write.sidecar_form import (
+    ForeignSidecarError,
+    SidecarFormError,
+    is_operation_id,
+    parse_sidecar,
+    spell_sidecar,
+)
 
 RECOVERY_PREFIX: Final = "__recovery"
 
@@ -142,7 +148,8 @@ def read_sidecar(adapter: StorageAdapter, found: FoundSidecar, *, graph: str) ->
     """What a sidecar says; None when it is gone, because its write is over.
 
     Raises:
-        SidecarFormError: it is damaged, too large, of another graph or of a newer release.
+        SidecarFormError: it is damaged, too large or of a newer release.
+        ForeignSidecarError: it is of another graph, so nothing of this one depends on it.
         StorageError: it could not be read.
     """
     if not is_operation_id(found.operation_id):
@@ -156,5 +163,5 @@ def read_sidecar(adapter: StorageAdapter, found: FoundSidecar, *, graph: str) ->
         return None
     plan = parse_sidecar(data, found.operation_id)
     if plan.graph != graph:
-        raise SidecarFormError(f"it belongs to another graph, {plan.graph}")
+        raise ForeignSidecarError(f"it belongs to another graph, {plan.graph}")
     return plan

@@ -37,6 +37,10 @@ class SidecarFormError(Exception):
     """A sidecar that cannot be acted on; the message says why, without its name."""
 
 
+class ForeignSidecarError(SidecarFormError):
+    """A sidecar of another graph: of one that was here before, mostly, and whose writer was stopped meanwhile."""
+
+
 def is_operation_id(name: str) -> bool:
     """Whether an operation may be called so."""
     return _ULID.match(name) is not None

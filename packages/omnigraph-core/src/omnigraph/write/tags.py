@@ -15,6 +15,7 @@ from omnigraph.history.ref_names import check_ref_name
 from omnigraph.history.repository import Repository, SnapshotLike
 from omnigraph.history.tags import Tag, list_tags, no_such_tag, read_tag, spell_tag, tag_key
 from omnigraph.storage import StorageAdapter
+from omnigraph.write.branching import confirm_ref
 from omnigraph.write.names import check_name
 
 
@@ -35,18 +36,22 @@ def create_tag(adapter: StorageAdapter, tag: Tag) -> None:
         )
 
 
-def delete_tag(adapter: StorageAdapter, name: str) -> None:
+def delete_tag(repository: Repository, name: str) -> None:
     """Delete a tag, a damaged one too; durable on return. Its commit stays for as long as anything else needs it.
 
     Raises:
         InvalidInputError: no tag can be called so.
         NotFoundError: there is no such tag.
+        BranchReplacedError: the graph was removed and made anew.
         ReadOnlyError: the graph was opened for reading.
     """
     check_ref_name(name, "tag")
+    adapter = repository.adapter
     key = tag_key(adapter, name)
     if not adapter.exists(key):
         raise no_such_tag(name)
+    # Right before the delete: else a handle on a graph that was removed would change the one that was made after it.
+    repository.refuse_replaced()
     adapter.delete(key)
 
 
@@ -90,6 +95,7 @@ class Tags:
                 actor=actor or self._actor,
             )
             create_tag(self._repository.adapter, tag)
+            confirm_ref(self._repository, tag_key(self._repository.adapter, name), spell_tag(tag))
             return tag
 
     def list(self) -> builtins.list[Tag]:
@@ -100,7 +106,10 @@ class Tags:
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
-            return [*list_tags(self._repository.adapter)]
+            found = [*list_tags(self._repository.adapter)]
+            # Read before main is asked for, they are of the graph whose main it is.
+            self._repository.refuse_replaced()
+            return found
 
     def show(self, name: str) -> Tag:
         """The tag of this name.
@@ -112,7 +121,9 @@ class Tags:
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
-            return read_tag(self._repository.adapter, name)
+            found = read_tag(self._repository.adapter, name)
+            self._repository.refuse_replaced()
+            return found
 
     def delete(self, name: str) -> None:
         """Delete a tag, a damaged one too. Its commit stays for as long as a branch or another tag leads to it.
@@ -125,9 +136,7 @@ class Tags:
         """
         with self._repository.lifetime:
             self._repository.check_writable()
-            # Else a handle on a graph that was removed would change the one that was made after it.
-            self._repository.refuse_replaced()
-            delete_tag(self._repository.adapter, name)
+            delete_tag(self._repository, name)
 
 
 def _refuse_branch(adapter: StorageAdapter, name: str) -> None:

@@ -24,6 +24,7 @@ from omnigraph.history.ulids import new_ulid
 from omnigraph.history.whereabouts import Fate, Whereabouts, fate_of, whereabouts
 from omnigraph.storage import MAX_OBJECT_BYTES, StorageAdapter
 from omnigraph.storage.control_objects import read_control_object
+from omnigraph.write.branching import confirm_ref
 from omnigraph.write.bulk.ticket import BulkTicket
 from omnigraph.write.lease_places import LEASE_FORMAT, LEASE_PREFIX, lease_key
 from omnigraph.write.under_way import is_under_way, under_way
@@ -65,11 +66,13 @@ def leased(repository: Repository, ticket: BulkTicket) -> Iterator[None]:
 
     Raises:
         StorageError: the lease could not be written; nothing was begun.
+        NotFoundError, BranchReplacedError: the graph was removed, or removed and made anew.
     """
     lease = new_ulid()
     key = lease_key(repository.adapter, lease)
     facts = {
         "format": LEASE_FORMAT,
+        "main": repository.main.incarnation,
         "load_id": ticket.load_id,
         "branch": ticket.branch,
         "writer": repository.heart.writer,
@@ -78,7 +81,9 @@ def leased(repository: Repository, ticket: BulkTicket) -> Iterator[None]:
         "manifest_version": ticket.manifest_version,
         "lines": {each: _line(pin.location, pin.branch) for each, pin in sorted(ticket.bases.items())},
     }
-    repository.adapter.write(key, json.dumps(facts, ensure_ascii=False).encode())
+    data = json.dumps(facts, ensure_ascii=False).encode()
+    repository.adapter.write(key, data)
+    confirm_ref(repository, key, data)
     with repository.heart.beating(), under_way(lease):
         try:
             yield
@@ -91,23 +96,27 @@ def leased(repository: Repository, ticket: BulkTicket) -> Iterator[None]:
 
 
 def list_leases(repository: Repository) -> list[LoadLease]:
-    """Every lease there is, the oldest first. What is no lease of this form is passed over.
+    """Every lease of this graph, the oldest first. What is no lease of this form is passed over.
 
     Raises:
         StorageError: they could not be listed or read.
+        NotFoundError, BranchReplacedError: the graph was removed, or removed and made anew.
     """
     adapter = repository.adapter
     names = sorted(key.name for key in adapter.list_dir(adapter.key(LEASE_PREFIX)))
-    found = (_read(adapter, name.removesuffix(".json")) for name in names if name.endswith(".json"))
-    return [each for each in found if each is not None]
+    main = repository.main.incarnation
+    read = [_read(adapter, name.removesuffix(".json"), main) for name in names if name.endswith(".json")]
+    repository.refuse_replaced()
+    return [each for each in read if each is not None]
 
 
-def _read(adapter: StorageAdapter, lease: str) -> LoadLease | None:
+def _read(adapter: StorageAdapter, lease: str, main: str) -> LoadLease | None:
     try:
         facts = read_control_object(adapter, lease_key(adapter, lease), max_bytes=MAX_OBJECT_BYTES)
         if facts is None:
             return None
-        if facts["format"] != LEASE_FORMAT:
+        # One of another graph is of a load that began here before this graph was made.
+        if facts["format"] != LEASE_FORMAT or facts["main"] != main:
             return None
         return LoadLease(
             id=lease,

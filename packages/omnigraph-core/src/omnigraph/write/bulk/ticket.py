@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import InvalidInputError, NotFoundError
+from omnigraph.history.branches import refuse_other_graph
 from omnigraph.history.commits import Commit
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import GraphSchema, TypeTable
@@ -52,6 +53,7 @@ class BulkTicket:
         landed: the commit of an earlier load of this name; then there is nothing to write.
         pins: of the types that may be written, by table key: what the branch shows.
         bases: the versions that rows are written beside, by table key: the same, or forks of them.
+        main: tells the graph from others at the same place.
     """
 
     uri: str
@@ -63,6 +65,7 @@ class BulkTicket:
     pins: Mapping[str, TablePin] = field(repr=False)
     bases: Mapping[str, TablePin] = field(repr=False)
     manifest_version: int
+    main: str = field(repr=False)
 
     def write(self, type_name: str, rows: Any) -> BulkReceipt:
         """Check rows and write them to files beside their table, in bounded memory; nothing becomes visible.
@@ -73,6 +76,7 @@ class BulkTicket:
 
         Raises:
             InvalidInputError: rows that are no rows of the type; nothing to publish was written.
+            NotFoundError, BranchReplacedError: the graph was removed, or removed and made anew.
             ConstraintError: rows whose values break a rule of the schema; the same.
             EmbeddingError: the embedder of this process failed to make a vector that was left out.
             NotFoundError: the ticket is not for this type.
@@ -145,6 +149,8 @@ class BulkTicket:
     @contextmanager
     def _tables(self) -> Iterator[TableStorage]:
         with open_adapter(self.uri, options=dict(self.options), verify=False) as adapter:
+            # What is written for a graph that was removed would only lie about at the place of the next one.
+            refuse_other_graph(adapter, self.main)
             tables = LanceTables(adapter)
             try:
                 yield tables
@@ -254,4 +260,5 @@ def make_ticket(repository: Repository, types: Sequence[TypeTable], *, branch: s
         # The processes that write do not know of each other, so that none of them can make what all of them use.
         bases=pins if landed else {key: forks.base_of(snapshot.branch, pin) for key, pin in pins.items()},
         manifest_version=snapshot.state.version,
+        main=repository.main.incarnation,
     )

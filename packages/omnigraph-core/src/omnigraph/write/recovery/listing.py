@@ -57,7 +57,10 @@ class Recoveries:
             ClosedError: the graph was closed.
         """
         with self._repository.lifetime:
-            recoveries = read_recoveries(self._repository.logs)
+            recoveries = read_recoveries(self._repository.manifests)
+            if not recoveries:
+                # There is hardly ever any; so nobody else looks whether the graph is there.
+                self._repository.refuse_replaced()
             found = [each for each in reversed(recoveries) if commit in (None, each.graph_commit_id)]
             return _with_what_is_published(self._repository, found)
 
@@ -69,6 +72,7 @@ class Recoveries:
         """
         with self._repository.lifetime:
             found = [self._pending(each) for each in list_sidecars(self._repository.adapter)]
+            self._repository.refuse_replaced()
         return [each for each in found if each is not None]
 
     def loads(self) -> builtins.list[LoadLease]:

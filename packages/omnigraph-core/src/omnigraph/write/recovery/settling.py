@@ -79,7 +79,7 @@ def settle(repository: Repository, task: Task) -> Recovery | None:
     else:
         reach(failpoints.RECOVERY_RECORD_AUDIT)
     recovery = _recovery(found, shown)
-    record_recovery(repository.logs, recovery)
+    record_recovery(repository.manifests, recovery)
     remove_settled(repository.adapter, task.sidecar)
     _take_heartbeat_away(repository, task.plan)
     _log.warning(

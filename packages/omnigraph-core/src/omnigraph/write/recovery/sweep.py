@@ -26,7 +26,7 @@ from omnigraph.write.gates import SCHEMA_GATE, gates_of, type_gate
 from omnigraph.write.plan import AnnouncedPlan
 from omnigraph.write.recovery.settling import Task, lines_of, settle
 from omnigraph.write.sidecar import FoundSidecar, list_sidecars, read_sidecar, sidecar_key
-from omnigraph.write.sidecar_form import SidecarFormError
+from omnigraph.write.sidecar_form import ForeignSidecarError, SidecarFormError
 from omnigraph.write.under_way import is_under_way
 
 GATE_SECONDS: Final = 5.0
@@ -115,6 +115,9 @@ def _read(repository: Repository) -> tuple[list[_Pending], list[RecoveryRequired
     for each in found:
         try:
             plan = _plan_of(repository, each)
+        except ForeignSidecarError as foreign:
+            # A writer that was stopped while its graph was removed announces its plan where this graph is by now.
+            _log.warning("The plan of the write %s is passed over: %s.", each.operation_id, foreign)
         except RecoveryRequiredError as problem:
             problems.append(problem)
         else:
@@ -126,6 +129,8 @@ def _read(repository: Repository) -> tuple[list[_Pending], list[RecoveryRequired
 def _plan_of(repository: Repository, sidecar: FoundSidecar) -> AnnouncedPlan | None:
     try:
         return read_sidecar(repository.adapter, sidecar, graph=repository.graph_id)
+    except ForeignSidecarError:
+        raise
     except SidecarFormError as error:
         raise unreadable(repository, sidecar, error) from error
 
