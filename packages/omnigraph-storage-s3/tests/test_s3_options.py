@@ -41,9 +41,18 @@ def test_the_usual_variables_say_where_and_as_whom():
     )
 
 
+TIMEOUTS = {
+    "connect_timeout": "5000ms",
+    "read_timeout": "30000ms",
+    "timeout": "300000ms",
+    "client_retry_timeout": "30",
+}
+"""What Lance is told of the timeouts where none is given."""
+
+
 def test_without_any_option_both_clients_are_left_to_find_aws():
     settings = S3Settings.from_options({})
-    assert settings.lance_options("bucket") == {}
+    assert settings.lance_options("bucket") == TIMEOUTS
     arguments = settings.client_kwargs()
     assert (arguments["endpoint_url"], arguments["key"], arguments["client_kwargs"]) == (None, None, {})
     assert arguments["config_kwargs"]["s3"] == {"addressing_style": "auto"}
@@ -56,6 +65,7 @@ def test_a_custom_endpoint_means_path_style_and_a_region_that_any_server_takes()
         "aws_endpoint_url_s3": "https://minio.example",
         "aws_region": "us-east-1",
         "aws_virtual_hosted_style_request": "false",
+        **TIMEOUTS,
     }
     assert settings.client_kwargs()["config_kwargs"]["s3"] == {"addressing_style": "path"}
 
@@ -73,6 +83,7 @@ def test_lance_is_told_the_same_as_the_client_of_control_objects():
         "aws_endpoint_url_s3": "http://127.0.0.1:9000",
         "allow_http": "true",
         "aws_virtual_hosted_style_request": "false",
+        **TIMEOUTS,
     }
     arguments = settings.client_kwargs()
     assert [arguments[name] for name in ("endpoint_url", "key", "secret", "token")] == [
@@ -82,6 +93,16 @@ def test_lance_is_told_the_same_as_the_client_of_control_objects():
         "the-token",
     ]
     assert arguments["client_kwargs"] == {"region_name": "here"}
+
+
+def test_both_clients_have_the_same_timeouts():
+    settings = S3Settings.from_options({"connect_timeout_seconds": 0.25, "read_timeout_seconds": 2.5})
+    options, config = settings.lance_options("bucket"), settings.client_kwargs()["config_kwargs"]
+    assert (options["connect_timeout"], config["connect_timeout"]) == ("250ms", 0.25)
+    assert (options["read_timeout"], config["read_timeout"]) == ("2500ms", 2.5)
+    # One request as a whole takes ten of them at most, and what used up one of them is not sent again.
+    assert (options["timeout"], settings.request_seconds) == ("25000ms", 25.0)
+    assert options["client_retry_timeout"] == "2"
 
 
 def test_in_virtual_hosted_style_lance_gets_the_endpoint_of_the_bucket():

@@ -12,6 +12,9 @@ The caller gives a token, or a time limit, or both; the call looks at them where
     with TimeLimit(5.0, "load"):    the same for a call that may take five seconds; it ends with a DeadlineError
 
 Both are carried by context variables, so nothing hands them on and calls without them pay a look at two variables.
+
+A time limit also bounds how long its call asks a store that does not answer, and also in a part that is to go on to its
+end: there the store gets one timeout more, and then the call ends. See ``Patience``.
 """
 
 from __future__ import annotations
@@ -75,7 +78,7 @@ class TimeLimit:
         step: what is under way, for the message; whoever looks may set it.
     """
 
-    __slots__ = ("_before", "_clock", "_help", "_started", "_verb", "outer", "seconds", "step")
+    __slots__ = ("_before", "_clock", "_ends", "_help", "_started", "_verb", "outer", "seconds", "step")
 
     def __init__(
         self,
@@ -110,20 +113,24 @@ class TimeLimit:
         self._help = help or f"Give the {verb} more time: deadline=SECONDS, or --deadline SECONDS on the command line."
         self._clock = clock
         self._started = self._now()
-        self._before: list[TimeLimit | None] = []
+        self._ends = None if seconds is None else time.monotonic() + seconds
+        self._before: list[tuple[TimeLimit | None, Patience | None]] = []
 
     def __enter__(self) -> Self:
         before = _limit.get()
-        self._before.append(before)
+        self._before.append((before, _patience.get()))
         if self.seconds is not None and before is not self:
             self.outer = before
             _limit.set(self)
+        _patience.set(Patience.until(self._ends))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _limit.set(self._before.pop())
+        limit, patience = self._before.pop()
+        _limit.set(limit)
+        _patience.set(patience)
         if isinstance(error, TimeIsOverError) and error.limit is self:
             raise self.error() from None
 
@@ -167,8 +174,63 @@ class TimeLimit:
         return time.monotonic() if self._clock is None else self._clock()
 
 
+class Patience:
+    """How long a call goes on asking a store; threads that work for the call share it.
+
+    A request may last until one timeout after the end of the call's time. Once a request was given up, those after it
+    may take one timeout together, until one of them is answered. What comes later is not asked at all.
+
+    Attributes:
+        ends: when the time of the call is over, on the monotonic clock; None is no bound.
+        waited: for how many seconds requests were waited for in vain since the first that was given up; None while the
+            store answers.
+    """
+
+    __slots__ = ("ends", "waited")
+
+    def __init__(self, ends: float | None = None, waited: float | None = None) -> None:
+        self.ends = ends
+        self.waited = waited
+
+    @classmethod
+    def until(cls, ends: float | None) -> Patience:
+        """The patience of a call that may take until then, inside of the one that is under way."""
+        outer = _patience.get()
+        if outer is None:
+            return cls(ends)
+        if ends is None or (outer.ends is not None and outer.ends <= ends):
+            return outer
+        return cls(ends, outer.waited)
+
+    def seconds_left(self, timeout: float) -> float | None:
+        """How long a request of a store with this timeout may take; zero when it is not to be sent, None: no bound."""
+        bounds = []
+        if self.ends is not None:
+            bounds.append(self.ends + timeout - time.monotonic())
+        if self.waited is not None:
+            bounds.append(timeout - self.waited)
+        return max(0.0, min(bounds)) if bounds else None
+
+
 _token: Final[ContextVar[CancellationToken | None]] = ContextVar("omnigraph_cancellation", default=None)
 _limit: Final[ContextVar[TimeLimit | None]] = ContextVar("omnigraph_time_limit", default=None)
+_patience: Final[ContextVar[Patience | None]] = ContextVar("omnigraph_patience", default=None)
+
+
+@contextmanager
+def patient() -> Iterator[None]:
+    """Let the block end soon once a store is silent, also where nobody set a time limit."""
+    before = _patience.get()
+    _patience.set(Patience.until(None))
+    try:
+        yield
+    finally:
+        _patience.set(before)
+
+
+def patience() -> Patience | None:
+    """The patience of this call; None where nobody waits for it."""
+    return _patience.get()
 
 
 @contextmanager

@@ -60,6 +60,10 @@ class S3Adapter(StorageAdapter):
         return f"{self._server}/{self._bucket}"
 
     @property
+    def timeout_seconds(self) -> float:
+        return self._settings.read_timeout_seconds
+
+    @property
     def _server(self) -> str:
         return self._settings.endpoint_url or "https://s3.amazonaws.com"
 

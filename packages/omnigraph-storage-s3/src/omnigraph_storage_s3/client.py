@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import math
 import os
 import random
 import threading
@@ -21,10 +22,12 @@ from typing import Any, Final, TypeAlias, TypeVar
 import aiohttp
 from aiobotocore.httpsession import AIOHTTPSession
 from aiobotocore.session import AioSession
+from botocore.exceptions import ClientError
 from fsspec.asyn import get_loop, sync
 from s3fs import S3FileSystem  # noqa: TID253  # this module is itself imported on first use
 
 from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.storage import StoreSilentError, note_answer, note_silence, seconds_to_wait
 from omnigraph_storage_s3.errors import had_no_effect, is_transient
 from omnigraph_storage_s3.options import S3Settings
 from omnigraph_storage_s3.redaction import keep_out_of_logs
@@ -91,9 +94,22 @@ class S3Client:
         """Send a request once: call it with the client of aiobotocore and wait for its result.
 
         Raises:
+            StoreSilentError: it was not sent, because the call that it belongs to has no time left for it.
             Exception: what the client raised, untranslated.
         """
-        return self._connection().perform(request)
+        connection = self._connection()
+        seconds = seconds_to_wait(self._settings.read_timeout_seconds)
+        began = time.monotonic()
+        try:
+            found = connection.perform(request, min(seconds or math.inf, self._settings.request_seconds))
+        except Exception as error:
+            if isinstance(error, ClientError) or not is_transient(error):
+                note_answer()
+            else:
+                note_silence(time.monotonic() - began)
+            raise
+        note_answer()
+        return found
 
     def close(self) -> None:
         """Close the connections that this process opened; a later request is refused."""
@@ -105,7 +121,7 @@ class S3Client:
             try:
                 return self.send(request)
             except Exception as error:
-                if not may_repeat(error):
+                if isinstance(error, StoreSilentError) or not may_repeat(error):
                     raise
             pause(attempt)
         return self.send(request)
@@ -132,11 +148,12 @@ class _Connection:
         self._lock = threading.Lock()
         self._client: Any = None
 
-    def perform(self, request: Request[T]) -> T:
+    def perform(self, request: Request[T], seconds: float) -> T:
+        """The answer to a request, which is given up after so many seconds."""
         client = self._open()
 
         async def run() -> T:
-            return await request(client)
+            return await asyncio.wait_for(request(client), seconds)
 
         result: T = sync(get_loop(), run)
         return result

@@ -23,6 +23,7 @@ from typing import Any, Final
 from botocore.exceptions import ClientError
 
 from omnigraph.errors import StorageCondition, StorageError
+from omnigraph.storage import StoreSilentError
 from omnigraph_storage_s3.client import ATTEMPTS, AnswerLostError, S3Client, pause
 from omnigraph_storage_s3.errors import error_code, had_no_effect, http_status, is_transient
 
@@ -156,6 +157,8 @@ def put_if(
                 return None
             if not condition.holds(state):
                 raise _unsettled(uri) from failure
+        if isinstance(failure, StoreSilentError):
+            break
         if attempt < ATTEMPTS:
             pause(attempt)
     if may_land_late:

@@ -15,6 +15,7 @@ from botocore import exceptions as boto
 from botocore.parsers import ResponseParserError
 
 from omnigraph.errors import StorageCondition
+from omnigraph.storage import StoreSilentError
 from omnigraph.storage.failures import causes, condition_of
 
 _T, _C, _P = StorageCondition.TRANSIENT, StorageCondition.CONFIGURATION, StorageCondition.PRECONDITION
@@ -74,6 +75,13 @@ BY_TYPE: Final[tuple[tuple[type[BaseException], StorageCondition], ...]] = (
 )
 """Exceptions that are no answer of the server; the first one that fits."""
 
+_UNSENT: Final = (
+    StoreSilentError,
+    aiohttp.ClientConnectorError,
+    boto.ConnectTimeoutError,
+    boto.ProxyConnectionError,
+    boto.SSLError,
+)
 _REFUSED_UNDONE: Final = frozenset({"SlowDown", "TooManyRequests", "Throttling", "ThrottlingException"})
 _CODE: Final = re.compile(r"[A-Za-z][A-Za-z0-9.]{0,63}\Z")
 
@@ -126,8 +134,7 @@ def had_no_effect(error: BaseException) -> bool:
     """Whether the request provably did nothing: no connection came about, or the server turned it away unread."""
     if isinstance(error, boto.ClientError):
         return error_code(error) in _REFUSED_UNDONE or http_status(error) == 429
-    unsent = (aiohttp.ClientConnectorError, boto.ConnectTimeoutError, boto.ProxyConnectionError, boto.SSLError)
-    return any(isinstance(cause, unsent) for cause in causes(error))
+    return any(isinstance(cause, _UNSENT) for cause in causes(error))
 
 
 def describe_answer(error: boto.ClientError) -> str:

@@ -21,6 +21,12 @@ DEFAULT_REGION: Final = "us-east-1"
 DEFAULT_CONNECT_TIMEOUT_SECONDS: Final = 5.0
 DEFAULT_READ_TIMEOUT_SECONDS: Final = 30.0
 
+WHOLE_REQUEST_TIMEOUTS: Final = 10
+"""So many read timeouts bound one request from its first byte to its last, however steadily the bytes trickle.
+
+The read timeout bounds silence only: large objects may take long over a slow line.
+"""
+
 _PRINTABLE: Final = re.compile(r"[^\s\x00-\x1f\x7f]+")
 
 
@@ -97,6 +103,11 @@ class S3Settings:
             },
         }
 
+    @property
+    def request_seconds(self) -> float:
+        """How long one request may take as a whole, its bodies included."""
+        return self.read_timeout_seconds * WHOLE_REQUEST_TIMEOUTS
+
     def lance_options(self, bucket: str) -> dict[str, str]:
         """The storage options with which Lance reaches the same bucket in the same way."""
         endpoint = self._lance_endpoint(bucket)
@@ -111,6 +122,11 @@ class S3Settings:
             "aws_endpoint_url_s3": endpoint,
             "allow_http": "true" if self.allow_http else None,
             "aws_virtual_hosted_style_request": {None: None, True: "false", False: "true"}[self.is_path_style],
+            "connect_timeout": _milliseconds(self.connect_timeout_seconds),
+            "read_timeout": _milliseconds(self.read_timeout_seconds),
+            "timeout": _milliseconds(self.request_seconds),
+            # Whole seconds. What was refused at once is sent again; what used up its timeout is not.
+            "client_retry_timeout": str(int(self.read_timeout_seconds)),
         }
         return {name: value for name, value in options.items() if value is not None}
 
@@ -120,6 +136,11 @@ class S3Settings:
         # In virtual-hosted style Lance takes the endpoint for that of the bucket.
         scheme, _, rest = self.endpoint_url.partition("://")
         return f"{scheme}://{bucket}.{rest}"
+
+
+def _milliseconds(seconds: float) -> str:
+    """A time as Lance reads it: with its unit, and never nothing."""
+    return f"{max(1, round(seconds * 1000))}ms"
 
 
 def _checked_endpoint(url: str | None, *, allow_http: bool | None) -> str | None:

@@ -16,6 +16,7 @@ import aiohttp
 from botocore import exceptions as boto
 from botocore.parsers import ResponseParserError
 
+from omnigraph.storage import StoreSilentError
 from omnigraph.storage.failures import causes
 
 _SET_CREDENTIALS: Final = (
@@ -74,6 +75,11 @@ SILENCES: Final[tuple[tuple[tuple[type[BaseException], ...], str, str], ...]] = 
         (socket.gaierror,),
         "the host of {endpoint} is not known",
         "Correct the endpoint (option endpoint_url or variable AWS_ENDPOINT_URL_S3), or check the name service.",
+    ),
+    (
+        (StoreSilentError,),
+        "{endpoint} was not asked, because the time for this call was over",
+        f"{_START_IT} Or give the call more time.",
     ),
     ((boto.ConnectTimeoutError,), "{endpoint} did not accept a connection in time", _START_IT),
     ((aiohttp.ClientConnectorError,), "{endpoint} does not answer", _START_IT),

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from omnigraph.cancellation import TimeLimit
+from omnigraph.cancellation import TimeLimit, patient
 from omnigraph.engine.reader import QuerySource
 from omnigraph.engine.stats import GraphStats, graph_stats
 from omnigraph.engine.type_names import select_types
@@ -292,7 +292,7 @@ class Graph(ReadVerbs, Comparing):
 
         A handle for writing finishes writes that were cut off when all of them was done but the last step.
         """
-        with self._lifetime:
+        with patient(), self._lifetime:
             self._repository.forget()
             if self.mode == "rw":
                 heal(self._repository)
@@ -320,7 +320,7 @@ class Graph(ReadVerbs, Comparing):
             ClosedError: the handle was closed.
             ReadOnlyError: it was opened for reading.
         """
-        with self._lifetime:
+        with patient(), self._lifetime:
             self._repository.check_writable()
             heal(self._repository)
             yield

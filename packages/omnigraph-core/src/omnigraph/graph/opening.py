@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
+from omnigraph.cancellation import patient
 from omnigraph.graph.handle import Graph
 from omnigraph.graph.inputs import read_schema
 from omnigraph.plugins import open_adapter
@@ -41,7 +42,8 @@ def init(
     text = read_schema(schema)
     adapter = open_adapter(uri, options=options)
     try:
-        repository = init_graph(adapter, text, actor=actor, force=force)
+        with patient():
+            repository = init_graph(adapter, text, actor=actor, force=force)
     except BaseException:
         adapter.close()
         raise
@@ -64,7 +66,8 @@ def open(
         ForkedProcessError: this process was forked from one that had used a graph.
     """
     check_name(actor, "actor")
-    return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
+    with patient():
+        return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
 
 
 def discard_sidecar(

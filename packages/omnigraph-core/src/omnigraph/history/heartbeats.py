@@ -21,6 +21,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Final
 
+from omnigraph.cancellation import patient
 from omnigraph.config import DEFAULT_RECOVERY_PATIENCE
 from omnigraph.errors import ResourceLimitError, StorageError
 from omnigraph.history.ulids import new_ulid
@@ -110,6 +111,7 @@ class Heart:
         if beats:
             self._take_away(key)
 
+    @patient()
     def _put(self, key: ObjectKey, beats: int) -> None:
         try:
             # The name is new with each beat: an observer may look at the first of one write and the first of another.
@@ -118,6 +120,7 @@ class Heart:
         except StorageError as error:
             _log.debug("A heartbeat could not be put: %s", error)
 
+    @patient()
     def _take_away(self, key: ObjectKey) -> None:
         try:
             self._adapter.delete(key)

@@ -10,6 +10,7 @@ from omnigraph.storage.keys import ROOT, ObjectKey, is_reserved_segment, parse_k
 from omnigraph.storage.objects import MAX_OBJECT_BYTES, LanceLocation, ListBounds, VersionedObject, content_token
 from omnigraph.storage.options import StorageOption
 from omnigraph.storage.uri import StorageUri, parse_uri, queue_identity
+from omnigraph.storage.waiting import StoreSilentError, note_answer, note_silence, seconds_to_wait, silence
 
 __all__ = [
     "MAX_OBJECT_BYTES",
@@ -23,12 +24,17 @@ __all__ = [
     "StorageBackend",
     "StorageOption",
     "StorageUri",
+    "StoreSilentError",
     "VersionedObject",
     "content_token",
     "is_reserved_segment",
+    "note_answer",
+    "note_silence",
     "parse_key",
     "parse_uri",
     "probe_create_if_absent",
     "queue_identity",
+    "seconds_to_wait",
+    "silence",
     "verify_honesty",
 ]

@@ -105,6 +105,14 @@ class StorageAdapter(ABC):
         return self.root.join(key)
 
     @property
+    def timeout_seconds(self) -> float | None:
+        """How long the server of this store may be silent during one request; None where there is no server.
+
+        Calls of Lance are waited for by it as well: a call with a deadline ends one timeout after it at the latest.
+        """
+        return None
+
+    @property
     def endpoint(self) -> str:
         """What is probed once per process: equal for all roots that the same server and container serve."""
         return f"{self.root.scheme}://{self.root.authority}"

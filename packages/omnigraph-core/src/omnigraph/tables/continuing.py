@@ -24,6 +24,7 @@ from omnigraph.tables.failures import translating
 from omnigraph.tables.filters import ROW_ADDRESS
 from omnigraph.tables.handles import LanceSnapshot, LanceStaged, snapshot_of
 from omnigraph.tables.interface import SnapshotHandle, StagedHandle, TablePin, TableStorage, WrittenRows
+from omnigraph.tables.native_calls import waits
 from omnigraph.tables.opening import Place
 from omnigraph.tables.parts import fragments_of
 from omnigraph.tables.reading import BATCH_ROWS, stream
@@ -47,15 +48,18 @@ _NUMBERS: Final = (-3, -4)
 class LanceMergeSteps(TableStorage):
     """The steps on handles, for a table layer that says whether it may write."""
 
+    @waits("read")
     def read_places(self, handle: SnapshotHandle, parts: Sequence[int]) -> pa.RecordBatchReader:
         note("read_places")
         return read_places(snapshot_of(handle), parts)
 
+    @waits("write to")
     def continue_rows(self, handle: SnapshotHandle, written: WrittenRows, taken_over: pa.Table) -> WrittenRows:
         note("continue_rows")
         self._check_writable()
         return continue_rows(written, taken_over, snapshot_of(handle).place)
 
+    @waits("delete from")
     def mark_parts(self, handle: SnapshotHandle, addresses: pa.Array) -> tuple[MarkedPart, ...]:
         note("mark_parts")
         self._check_writable()

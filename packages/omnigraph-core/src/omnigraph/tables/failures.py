@@ -46,7 +46,8 @@ _BY_WORDS: Final = {
         "unauthenticated", "nosuchbucket",
     ),
     StorageCondition.TRANSIENT: (
-        "error sending request", "timed? ?out", "connection (reset|refused|closed|aborted)",
+        "error sending request", "request or response body error", "timed? ?out",
+        "connection (reset|refused|closed|aborted)",
         r"status:? (5\d\d|429|408)", "slow ?down", "dns error", "retries",
     ),
     StorageCondition.PRECONDITION: ("already exists",),

@@ -59,6 +59,7 @@ from omnigraph.tables.interface import (
     WrittenRows,
 )
 from omnigraph.tables.metering import ReadMeter
+from omnigraph.tables.native_calls import waits
 from omnigraph.tables.opening import Place, manifest_name, moved_to_session, open_dataset, place_of
 from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
@@ -90,9 +91,10 @@ class LanceTables(LanceMergeSteps):
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
 
     def open_at(self, pin: TablePin) -> LanceSnapshot:
-        cached = self._handles.get(pin)
-        if cached is not None:
-            return cached
+        return self._handles.get(pin) or self._open(pin)
+
+    @waits("open", is_brief=True)
+    def _open(self, pin: TablePin) -> LanceSnapshot:
         place = place_of(self._adapter, pin.location, pin.branch)
         dataset = open_dataset(place, version=pin.version, session=self._session)
         opened = LanceSnapshot(_pin=pin, place=place, dataset=dataset)
@@ -103,6 +105,7 @@ class LanceTables(LanceMergeSteps):
     def schema(self, handle: SnapshotHandle) -> pa.Schema:
         return logical_schema(snapshot_of(handle).dataset.schema)
 
+    @waits("read")
     def read(
         self,
         handle: SnapshotHandle,
@@ -130,15 +133,18 @@ class LanceTables(LanceMergeSteps):
     def parts(self, handle: SnapshotHandle) -> tuple[TablePart, ...]:
         return table_parts.parts_of(snapshot_of(handle))
 
+    @waits("read")
     def deleted(self, handle: SnapshotHandle, parts: Sequence[int]) -> dict[int, npt.NDArray[np.uint32]]:
         return deletions.deleted_rows(self._adapter, snapshot_of(handle), parts)
 
+    @waits("read")
     def take(self, handle: SnapshotHandle, addresses: pa.Array, columns: Sequence[str]) -> pa.Table:
         note("take")
         snapshot = snapshot_of(handle)
         known = deletions.known_lists(snapshot)
         return table_parts.take_rows(snapshot.dataset, addresses, columns, deleted=known)
 
+    @waits("count the rows of")
     def count_rows(
         self,
         handle: SnapshotHandle,
@@ -150,6 +156,7 @@ class LanceTables(LanceMergeSteps):
         view = self._view(handle, staged)
         return reading.count_rows(view.dataset, predicate)
 
+    @waits("read")
     def lookup(
         self,
         handle: SnapshotHandle,
@@ -163,6 +170,7 @@ class LanceTables(LanceMergeSteps):
         dataset = snapshot_of(handle).dataset
         return reading.look_up(dataset, keys, key=key, columns=columns, with_address=with_address)
 
+    @waits("read")
     def read_written(self, written: WrittenRows, *, columns: Sequence[str] | None = None) -> pa.RecordBatchReader:
         note("read_written")
         place = place_of(self._adapter, written.location, written.branch)
@@ -177,6 +185,7 @@ class LanceTables(LanceMergeSteps):
         view = self._views.of_written(line, newest, fragments, place)
         return reading.read_rows(view.dataset, columns=columns, holding=view)
 
+    @waits("read", is_brief=True)
     def newest(self, pin: TablePin) -> NewestVersion:
         return recovering.newest(place_of(self._adapter, pin.location, pin.branch))
 
@@ -195,12 +204,15 @@ class LanceTables(LanceMergeSteps):
     def indexes(self, handle: SnapshotHandle) -> tuple[IndexSpec, ...]:
         return tuple(each.spec for each in self.coverage(handle))
 
+    @waits("read the indexes of")
     def coverage(self, handle: SnapshotHandle) -> tuple[IndexCoverage, ...]:
         return coverage.coverage_of(snapshot_of(handle))
 
+    @waits("read")
     def count_vectors(self, handle: SnapshotHandle, column: str) -> int:
         return coverage.count_vectors(snapshot_of(handle), column)
 
+    @waits("search")
     def search_text(
         self,
         handle: SnapshotHandle,
@@ -216,6 +228,7 @@ class LanceTables(LanceMergeSteps):
             snapshot_of(handle), column, query, columns=columns, predicate=predicate, limit=limit
         )
 
+    @waits("search")
     def nearest(
         self,
         handle: SnapshotHandle,
@@ -237,6 +250,7 @@ class LanceTables(LanceMergeSteps):
 
     # ── staging ──────────────────────────────────────────────────────────────────────────────────────────────
 
+    @waits("write to")
     def write_rows(self, pin: TablePin, rows: pa.Table | pa.RecordBatchReader, *, schema: pa.Schema) -> WrittenRows:
         note("write_rows")
         self._check_writable()
@@ -251,6 +265,7 @@ class LanceTables(LanceMergeSteps):
         staging.note_new_fragments(fragments, place_of(self._adapter, pin.location, pin.branch), schema)
         return written_files.written_rows(pin, fragments)
 
+    @waits("write to")
     def stage_create(self, location: str, schema: pa.Schema, rows: pa.Table | None = None) -> StagedHandle:
         note("stage_create")
         self._check_writable()
@@ -263,11 +278,13 @@ class LanceTables(LanceMergeSteps):
                 raise
         return staging.stage_create(location, place, schema, rows, session=self._session)
 
+    @waits("write to")
     def stage_append(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
         note("stage_append")
         self._check_writable()
         return staging.stage_append(snapshot_of(handle), rows, session=self._session)
 
+    @waits("write to")
     def stage_upsert(
         self, handle: SnapshotHandle, rows: pa.Table | pa.RecordBatchReader, *, key: str = "id"
     ) -> StagedHandle:
@@ -275,6 +292,7 @@ class LanceTables(LanceMergeSteps):
         self._check_writable()
         return merging.stage_upsert(self._adapter, snapshot_of(handle), rows, key=key, session=self._session)
 
+    @waits("write to")
     def stage_replace(
         self,
         handle: SnapshotHandle,
@@ -287,31 +305,37 @@ class LanceTables(LanceMergeSteps):
         self._check_writable()
         return replacing.stage_replace(snapshot_of(handle), rows, addresses, removed=removed, session=self._session)
 
+    @waits("write to")
     def stage_overwrite(self, handle: SnapshotHandle, rows: pa.Table | Sequence[WrittenRows]) -> StagedHandle:
         note("stage_overwrite")
         self._check_writable()
         return staging.stage_overwrite(snapshot_of(handle), rows, session=self._session)
 
+    @waits("delete from")
     def stage_delete(self, handle: SnapshotHandle, predicate: RowFilter) -> StagedHandle | None:
         note("stage_delete")
         self._check_writable()
         return deleting.stage_delete(snapshot_of(handle), predicate)
 
+    @waits("delete from")
     def stage_delete_keys(self, handle: SnapshotHandle, keys: pa.Array, *, key: str = "id") -> StagedHandle | None:
         note("stage_delete")
         self._check_writable()
         return deleting.stage_delete_keys(snapshot_of(handle), keys, key=key)
 
+    @waits("delete from")
     def stage_delete_at(self, handle: SnapshotHandle, addresses: pa.Array) -> StagedHandle | None:
         note("stage_delete")
         self._check_writable()
         return deleting.stage_delete_at(snapshot_of(handle), addresses)
 
+    @waits("fold")
     def fold_rows(self, handle: SnapshotHandle, parts: Sequence[int]) -> FoldedRows | None:
         note("fold_rows")
         self._check_writable()
         return folding.fold_rows(self._adapter, snapshot_of(handle), parts)
 
+    @waits("fold")
     def stage_fold(
         self, handle: SnapshotHandle, folded: FoldedRows, specs: Sequence[IndexSpec]
     ) -> tuple[StagedHandle, ...]:
@@ -319,6 +343,7 @@ class LanceTables(LanceMergeSteps):
         self._check_writable()
         return folding.stage_fold(snapshot_of(handle), folded, specs)
 
+    @waits("index")
     def stage_indexes(self, handle: SnapshotHandle, specs: Sequence[IndexSpec]) -> StagedHandle | None:
         note("stage_indexes")
         self._check_writable()
@@ -329,11 +354,13 @@ class LanceTables(LanceMergeSteps):
 
     # ── committing ───────────────────────────────────────────────────────────────────────────────────────────
 
+    @waits("commit to")
     def commit_create(self, staged: StagedHandle) -> SnapshotHandle:
         self._check_writable()
         # Not kept: Lance gives a new table a session of its own.
         return committing.commit_create(self._adapter, staged_of(staged))
 
+    @waits("commit to")
     def commit_exact(
         self, handle: SnapshotHandle, staged: Sequence[StagedHandle], *, commit_id: str | None = None
     ) -> SnapshotHandle:
@@ -347,20 +374,24 @@ class LanceTables(LanceMergeSteps):
     def sync_committed(self, handles: Sequence[SnapshotHandle]) -> None:
         durability.sync_committed(self._adapter, [snapshot_of(each) for each in handles])
 
+    @waits("read")
     def find_committed(self, pin: TablePin, transaction_id: str, *, commit_id: str) -> FoundVersion:
         self._check_writable()
         note("find_committed")
         return recovering.find_committed(self.open_at(pin), transaction_id, commit_id)
 
+    @waits("look at")
     def quarantine(self, pin: TablePin) -> None:
         self._check_writable()
         quarantine_unreadable(self._adapter, pin.location, pin.branch, above=pin.version)
 
+    @waits("restore")
     def restore(self, pin: TablePin) -> int:
         self._check_writable()
         note("restore")
         return recovering.restore(self._adapter, self.open_at(pin))
 
+    @waits("delete from")
     def drop(self, location: str) -> None:
         note("drop")
         self._check_writable()
@@ -372,6 +403,7 @@ class LanceTables(LanceMergeSteps):
         self._handles.forget(lambda pin: pin.location == location)
         self._views.forget(lambda key: key[0] == location)
 
+    @waits("fork")
     def fork(self, handle: SnapshotHandle, branch: str) -> SnapshotHandle:
         self._check_writable()
         return self._keep(forking.fork(self._adapter, snapshot_of(handle), branch))

@@ -28,6 +28,7 @@ from omnigraph.tables.auto_cleanup import has_auto_cleanup, refuse_auto_cleanup,
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_of_lance, translating
 from omnigraph.tables.forking import fork_dataset, forked_lines, ref_file
+from omnigraph.tables.native_calls import waits
 from omnigraph.tables.opening import Place, manifest_name, open_dataset, place_of
 from omnigraph.tables.sessions import Session, new_session
 
@@ -63,6 +64,7 @@ class LogStore:
     adapter: StorageAdapter
     session: Session = field(default_factory=new_session, repr=False)
 
+    @waits("open", is_brief=True)
     def open(self, location: str, *, branch: str | None = None, version: int | None = None) -> LogTable:
         """The log at a version, by default the newest: a listing and one request.
 
@@ -74,6 +76,7 @@ class LogStore:
         warn_of_auto_cleanup(dataset, place)
         return LogTable(self.adapter, place, dataset)
 
+    @waits("create")
     def stage_create(self, location: str, rows: pa.Table) -> StagedFragments:
         """The rows of a first version, written and durable; nothing exists yet.
 
@@ -111,6 +114,7 @@ class LogStore:
             raise
         return True
 
+    @waits("create", is_brief=True)
     def create(
         self,
         location: str,
@@ -199,6 +203,7 @@ class LogTable:
             )
         return tuple(int(each) for each in counts)
 
+    @waits("read")
     def read(self, fragments: Sequence[int]) -> pa.Table:
         """The rows of these fragments, by position; one request for each that is small."""
         chosen = self._chosen(fragments)
@@ -209,6 +214,7 @@ class LogTable:
                 return self.schema.empty_table()
             return self.dataset.scanner(fragments=chosen, scan_in_order=True).to_table()
 
+    @waits("look at", is_brief=True)
     def latest_version(self) -> int:
         """The newest version there is: one cheap request, the probe behind every warm read."""
         note("log.probe")
@@ -228,6 +234,7 @@ class LogTable:
         """
         refuse_auto_cleanup(self.dataset, self.place)
 
+    @waits("write to")
     def stage(self, rows: Sequence[pa.Table]) -> StagedFragments:
         """New fragments, one per table of rows, written and durable; they belong to no version.
 
@@ -245,6 +252,7 @@ class LogTable:
         _sync(self.adapter, self.place, _data_files(fragments))
         return fragments
 
+    @waits("publish to", is_brief=True)
     def publish(
         self,
         *,
@@ -284,6 +292,7 @@ class LogTable:
             raise failure from error
         return LogTable(self.adapter, self.place, dataset)
 
+    @waits("look at", is_brief=True)
     def lines(self) -> list[str]:
         """The lines that were ever begun beside the main one, whether anybody still knows of them; by name.
 
@@ -293,6 +302,7 @@ class LogTable:
         note("log.lines")
         return forked_lines(self.adapter, self.dataset, self.place)
 
+    @waits("fork", is_brief=True)
     def fork(self, branch: str) -> None:
         """Begin a line of its own with this version, durably, under a name that was never used before.
 

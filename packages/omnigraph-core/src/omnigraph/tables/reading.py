@@ -17,6 +17,7 @@ from omnigraph.cancellation import check_cancelled
 from omnigraph.tables.arrow_schema import is_blob, logical_schema
 from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, translating
 from omnigraph.tables.filters import ROW_ADDRESS, scan_batches
+from omnigraph.tables.native_calls import each_waited_for
 from omnigraph.tables.row_filters import OneOf, RowFilter
 
 MAX_KEYS_IN_PREDICATE: Final = 10_000
@@ -117,10 +118,11 @@ def stream(
 
     ``holding`` stays alive as long as the stream.
     """
+    waited = each_waited_for(batches)
 
     def translated(_: object) -> Iterator[pa.RecordBatch]:
         try:
-            for batch in batches:
+            for batch in waited:
                 check_cancelled()
                 yield pa.RecordBatch.from_arrays(batch.columns, schema=schema)
         except LANCE_ERRORS as error:

@@ -1,7 +1,7 @@
 """An HTTP proxy on loopback that fails on demand, between a client and a real server.
 
     client ──> FaultProxy ──> server          client <── FaultProxy <── server
-          reset, refuse: never sent on                      lose, hide, delay, cut: the effect has happened
+          reset, refuse, hang: never sent on        lose, hide, delay, trickle, cut: the effect has happened
 
 Tests script it one fault at a time: ``inject`` says which of the next requests go wrong and how. Or they let chance
 decide: ``disturb`` says which share of all requests goes wrong. Every request that arrives is recorded, so a test can
@@ -53,6 +53,12 @@ class NetworkFault(StrEnum):
 
     DELAY_ANSWER = "delay_answer"
     """The server does what was asked; the answer comes ``seconds`` later."""
+
+    HANG = "hang"
+    """Nothing happens at all, without an effect; the connection stays open for as long as the client waits."""
+
+    TRICKLE_ANSWER = "trickle_answer"
+    """The server does what was asked; its answer's body comes byte by byte, each ``seconds`` after the last."""
 
     CUT_ANSWER = "cut_answer"
     """The server does what was asked; the connection is reset in the middle of the answer's body."""
@@ -125,7 +131,7 @@ class FaultProxy:
             fault: what goes wrong.
             method: of the requests that are meant; None for all.
             times: how many of them.
-            seconds: how long ``DELAY_ANSWER`` waits.
+            seconds: how long ``DELAY_ANSWER`` waits, and ``TRICKLE_ANSWER`` before each byte.
             after_effect: called once the server has answered and before the client learns anything.
         """
         with self._lock:
@@ -184,6 +190,28 @@ class FaultProxy:
 
 
 @contextmanager
+def run_silent_server() -> Iterator[str]:
+    """Run a server that accepts every connection and never answers, for as long as the block lasts; its URL."""
+    kept: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+
+        def accept() -> None:
+            with suppress(OSError):
+                while True:
+                    kept.append(listening.accept()[0])
+
+        thread = threading.Thread(target=accept, daemon=True)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for each in kept:
+                each.close()
+
+
+@contextmanager
 def run_fault_proxy(upstream_url: str, *, keeps_requests: bool = True) -> Iterator[FaultProxy]:
     """Run a proxy in front of a plain HTTP server for as long as the block lasts.
 
@@ -231,9 +259,11 @@ class _Server(ThreadingHTTPServer):
         """A client that goes away, or a server that does, is the everyday business of this proxy."""
 
     def disconnect_clients(self) -> None:
-        with self._clients_lock, suppress(OSError):
+        with self._clients_lock:
             for client in self._clients:
-                client.shutdown(socket.SHUT_RDWR)
+                # One that is gone already is no reason to leave the others connected.
+                with suppress(OSError):
+                    client.shutdown(socket.SHUT_RDWR)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -253,6 +283,9 @@ class _Handler(BaseHTTPRequestHandler):
         fault = rule.fault if rule else None
         if fault is NetworkFault.RESET:
             self._reset()
+        elif fault is NetworkFault.HANG:
+            self.server.proxy._stopped.wait()  # noqa: SLF001
+            self._reset()
         elif fault is NetworkFault.UNAVAILABLE:
             self._refuse(503, "ServiceUnavailable")
         elif fault is NetworkFault.CONFLICT:
@@ -270,7 +303,10 @@ class _Handler(BaseHTTPRequestHandler):
             else:
                 if rule and fault is NetworkFault.DELAY_ANSWER:
                     self.server.proxy._stopped.wait(rule.seconds)  # noqa: SLF001
-                self._answer(status, answered, data, is_cut=fault is NetworkFault.CUT_ANSWER)
+                if rule and fault is NetworkFault.TRICKLE_ANSWER:
+                    self._trickle(status, answered, data, rule.seconds)
+                else:
+                    self._answer(status, answered, data, is_cut=fault is NetworkFault.CUT_ANSWER)
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _proxy  # noqa: N815  # http.server's names
 
@@ -300,6 +336,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data[: len(data) // 2] if is_cut else data)
         if is_cut:
             self._reset()
+
+    def _trickle(self, status: int, headers: list[tuple[str, str]], data: bytes, seconds: float) -> None:
+        self._answer(status, headers, b"")
+        for byte in data:
+            if self.server.proxy._stopped.wait(seconds):  # noqa: SLF001
+                return
+            self.wfile.write(bytes([byte]))
 
     def _refuse(self, status: int, code: str) -> None:
         document = f"<?xml version='1.0'?><Error><Code>{code}</Code><Message>injected</Message></Error>".encode()

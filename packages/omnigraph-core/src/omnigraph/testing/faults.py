@@ -86,6 +86,10 @@ class WrappedAdapter(StorageAdapter):
         return act()
 
     @property
+    def timeout_seconds(self) -> float | None:
+        return self.inner.timeout_seconds
+
+    @property
     def endpoint(self) -> str:
         return self.inner.endpoint
 

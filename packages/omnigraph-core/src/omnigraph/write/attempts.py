@@ -24,7 +24,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Final
 
-from omnigraph.cancellation import uncancellable
+from omnigraph.cancellation import patient, uncancellable
 from omnigraph.errors import BranchReplacedError, ConstraintError, HeadMovedError, StorageCondition, StorageError
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.log import ManifestLog
@@ -96,7 +96,7 @@ def run_write(repository: Repository, request: WriteRequest, prepare: Prepare) -
         is_void=request.staged_at is not None and _is_fenced(log, request.staged_at),
         leftovers=Leftovers(repository),
     )
-    with repository.heart.beating():
+    with patient(), repository.heart.beating():
         return attempts.run()
 
 

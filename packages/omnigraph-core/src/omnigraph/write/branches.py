@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 
-from omnigraph.cancellation import TimeLimit
+from omnigraph.cancellation import TimeLimit, patient
 from omnigraph.config import Settings
 from omnigraph.errors import FormatError, NotFoundError, StorageError
 from omnigraph.history.branches import MAIN, Branch, is_of_one_branch, list_branch_names, resolve_branch
@@ -41,7 +41,7 @@ class Branches:
             InvalidInputError: a branch cannot be called so.
             NotFoundError: there is no such base, or no such moment.
         """
-        with self._repository.lifetime:
+        with patient(), self._repository.lifetime:
             self._repository.check_writable()
             return make_branch(self._repository, name, self._repository.log_of(base, at))
 
@@ -52,7 +52,7 @@ class Branches:
             NotFoundError: there is no graph any more.
             StorageError: the store did not answer.
         """
-        with self._repository.lifetime:
+        with patient(), self._repository.lifetime:
             names = (MAIN, *list_branch_names(self._repository.adapter))
             return [each for name in names if (each := self._listed(name)) is not None]
 
@@ -84,7 +84,7 @@ class Branches:
             FormatError: it is damaged, or written in another format.
             StorageError: it cannot be read.
         """
-        with self._repository.lifetime:
+        with patient(), self._repository.lifetime:
             return self._of(self._repository.newest(name))
 
     def delete(self, name: str) -> None:
@@ -97,7 +97,7 @@ class Branches:
             NotFoundError: there is no such branch.
             InvalidInputError: it is main.
         """
-        with self._repository.lifetime:
+        with patient(), self._repository.lifetime:
             self._repository.check_writable()
             delete_branch(self._repository, name)
 

@@ -30,7 +30,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
 
 from omnigraph import failpoints
-from omnigraph.cancellation import check_cancelled, uncancellable
+from omnigraph.cancellation import check_cancelled, patient, uncancellable
 from omnigraph.errors import (
     BranchReplacedError,
     FormatError,
@@ -118,7 +118,7 @@ def publish(
         # This process knows already that the swap would be lost; it may know that the plan is, too.
         check_read_set(repository, announced, log)
     check_cancelled()
-    with uncancellable(), under_way(plan.operation_id):
+    with patient(), uncancellable(), under_way(plan.operation_id):
         left = Leftovers(repository) if leftovers is None else leftovers
         try:
             published = _Publish(repository, plan, announced, deadline, left).run(log)
@@ -130,6 +130,7 @@ def publish(
     return published
 
 
+@patient()
 def publish_announced(
     repository: Repository, plan: AnnouncedPlan, committed: Sequence[SnapshotHandle], deadline: Deadline
 ) -> Published:
