@@ -11,6 +11,9 @@ from __future__ import annotations
 import dataclasses
 import os
 import secrets
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
@@ -223,3 +226,52 @@ def test_a_server_that_refuses_or_trickles_holds_no_call_up(silent: Silent, name
         assert seconds < DEADLINE + TIMEOUT + SLACK, error
         assert error is not None
         assert graph.query(READ).rows()
+
+
+PROGRAM = """
+import sys, omnigraph as og
+from omnigraph.errors import OmnigraphError
+uri, endpoint, timeout = sys.argv[1:]
+options = {"endpoint_url": endpoint, "access_key_id": "TESTACCESSKEY", "secret_access_key": "x",
+           "read_timeout_seconds": float(timeout), "connect_timeout_seconds": float(timeout)}
+graph = og.open(uri, mode="r", options=options)
+print("open", flush=True)
+sys.stdin.readline()
+try:
+    graph.query("query q() { match { $a: Film } return { $a.code } }", budget=og.QueryBudget(deadline=0.3)).rows()
+except OmnigraphError as error:
+    print(type(error).__name__, flush=True)
+    sys.exit(7)
+"""
+"""Opens, waits for a line, asks, and ends while Lance still waits for the server."""
+
+
+def start_program(silent: Silent, timeout: float) -> subprocess.Popen[str]:
+    arguments = [sys.executable, "-c", PROGRAM, silent.uri, silent.proxy.endpoint_url, str(timeout)]
+    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def ask_the_silent(program: subprocess.Popen[str], silent: Silent) -> None:
+    assert program.stdout is not None
+    assert program.stdin is not None
+    assert program.stdout.readline() == "open\n"
+    silent.fall_silent_after(0)
+    program.stdin.write("\n")
+    program.stdin.flush()
+
+
+def test_a_process_ends_although_lance_still_waits(silent: Silent):
+    with start_program(silent, TIMEOUT) as program:
+        ask_the_silent(program, silent)
+        told, _ = program.communicate(timeout=30)
+    assert (program.returncode, told) == (7, "StorageError\n")
+
+
+def test_an_interrupt_ends_the_wait_for_a_silent_server(silent: Silent):
+    with start_program(silent, 60.0) as program:
+        ask_the_silent(program, silent)
+        while not silent.proxy.faults.get(NetworkFault.HANG):
+            time.sleep(0.01)
+        program.send_signal(signal.SIGINT)
+        told, _ = program.communicate(timeout=30)
+    assert (program.returncode, told) == (-signal.SIGINT, "")
