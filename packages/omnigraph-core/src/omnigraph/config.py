@@ -47,7 +47,7 @@ TAIL_MAINTENANCE = "OMNIGRAPH_TAIL_MAINTENANCE"
 """``on`` or ``off``: whether small parts are folded in the background after a commit."""
 
 DEFAULT_CACHE_BYTES: Final = 1024**3
-DEFAULT_METADATA_CACHE_BYTES: Final = 32 * 1024**2
+DEFAULT_METADATA_CACHE_BYTES: Final = 8 * 1024**2
 DEFAULT_INDEX_CACHE_BYTES: Final = 256 * 1024**2
 DEFAULT_MAX_HELD_BYTES: Final = 4 * 1024**3
 DEFAULT_WRITE_SECONDS: Final = 60.0

@@ -30,6 +30,7 @@ from omnigraph.history.repository import Repository
 from omnigraph.history.snapshot import Snapshot
 from omnigraph.history.ulids import new_ulid
 from omnigraph.tables.interface import FoldedRows, IndexSpec, SnapshotHandle, StagedHandle, TablePin
+from omnigraph.tables.native_memory import give_back
 from omnigraph.write.attempts import WriteRequest, run_write
 from omnigraph.write.deadlines import Deadline
 from omnigraph.write.fold_policy import choose_parts, is_due
@@ -113,6 +114,8 @@ class TailMaintenance:
                 branch, key = next(iter(self._due))
                 del self._due[branch, key]
             self._fold(branch, key)
+            # Commits leave holes in the heap of each thread; here nobody waits.
+            give_back()
 
     def _fold(self, branch: str, key: str) -> None:
         commit, parts, error = None, 0, None
