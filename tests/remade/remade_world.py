@@ -241,7 +241,7 @@ WRITES: Final[dict[str, Verb]] = {
     "append": lambda kept: kept.graph.load([person("late", 5)], "append", branch=kept.branch),
     "append of edges": lambda kept: kept.graph.load([knows("ann", "ann")], "append", branch=kept.branch),
     "merge of rows": lambda kept: kept.graph.load([person("ann", 5)], "merge", branch=kept.branch),
-    "overwrite": lambda kept: kept.graph.load([person("late", 5)], "overwrite", branch=kept.branch),
+    "overwrite": lambda kept: kept.graph.load([knows("ann", "ann")], "overwrite", branch=kept.branch),
     "load with a name": lambda kept: kept.graph.load([person("late", 5)], "append", branch=kept.branch, load_id="x"),
     "load to a branch to be": lambda kept: kept.graph.load([person("late", 5)], "append", branch="b", base=kept.branch),
     "load to a branch of the new one": lambda kept: kept.graph.load(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from remade_world import (
     OLD,
     PEOPLE,
     READS,
+    SCHEMA,
     TICKETED,
     WRITES,
     Kept,
@@ -30,11 +32,14 @@ from remade_world import (
 )
 
 import omnigraph as og
-from omnigraph.errors import BranchReplacedError, FormatError, NotFoundError
+from omnigraph.errors import BranchReplacedError, FormatError, NotFoundError, StorageError
 from omnigraph.failpoints import (
     BRANCH_CREATE_POST_REF,
     BRANCH_DELETE_POST_NATIVE,
+    FAILPOINTS,
     PUBLISH_ACKNOWLEDGED,
+    PUBLISH_BEFORE_COMMIT,
+    PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION,
     PUBLISH_SIDECAR_DELETED,
     PUBLISH_SIDECAR_WRITTEN,
     RECOVERY_RECORD_AUDIT,
@@ -140,7 +145,7 @@ def points_of(graphs: Graphs, name: str, branch: str) -> list[str]:
     with graphs.place.open() as graph:
         kept = Kept.of(graph, branch, has_ticket=name in TICKETED)
         with recorded() as reached:
-            WRITES[name](kept)
+            said(WRITES[name], kept)
     graphs.place.remove()
     return [*dict.fromkeys(reached)]
 
@@ -261,6 +266,29 @@ def test_a_writer_that_died_in_the_new_graph_keeps_nobody_from_it(new_place: Cal
         assert "newest" in str(fresh.query(PEOPLE).rows())
 
 
+def test_a_writer_that_lost_a_race_and_was_stopped_then_leaves_no_plan(new_place: Callable[[str], Place]):
+    graphs = Graphs(new_place("local"), is_made_anew=True)
+    place = graphs.place
+    place.put(graphs.old)
+
+    def overtake(_: str) -> None:
+        with place.open() as rival:
+            rival.load([person("first", 4)], "append")
+
+    with (
+        place.open() as graph,
+        armed(
+            {
+                PUBLISH_BEFORE_COMMIT: Once(Call(overtake)),
+                PUBLISH_LOAD_STATE_RETRYABLE_CONTENTION: Once(Call(lambda _: graphs.change())),
+            }
+        ),
+        pytest.raises(BranchReplacedError, match="another one was made at the same place"),
+    ):
+        graph.load([person("late", 5)], "append")
+    assert graphs.check() == []
+
+
 def test_a_recovery_that_was_stopped_tells_nothing_in_the_new_graph(new_place: Callable[[str], Place]):
     graphs = Graphs(new_place("local"), is_made_anew=True)
     place = graphs.place
@@ -311,3 +339,16 @@ def test_what_is_deleted_by_name_was_seen_right_before(new_place: Callable[[str]
         "read",
         "_refs/branches/main.json" if "tag" in name else adapter.requests[deleted][1],
     )
+
+
+@pytest.mark.parametrize("point", [each for each in FAILPOINTS if each.startswith("init.")])
+def test_an_init_whose_place_was_removed_makes_a_whole_graph_or_none(new_place: Callable[[str], Place], point: str):
+    place = new_place("local")
+    with armed({point: Once(Call(lambda _: place.remove()))}), suppress(NotFoundError, StorageError):
+        og.init(place.uri, schema=SCHEMA).close()
+    try:
+        place.open().close()
+    except NotFoundError:
+        # Not a damaged one, so another can be made.
+        place.build(NEW, 1)
+    assert place.told()["branches"].keys() >= {"main"}

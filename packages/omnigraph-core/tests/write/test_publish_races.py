@@ -25,8 +25,8 @@ from publish_world import (
 )
 
 from omnigraph import failpoints
-from omnigraph.errors import BranchReplacedError, ContentionError, NotFoundError
-from omnigraph.history.branches import BranchRef
+from omnigraph.errors import BranchReplacedError, ContentionError, NotFoundError, OutcomeUnknownError
+from omnigraph.history.branches import BranchRef, branch_key
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import schema_row
@@ -337,6 +337,22 @@ def test_a_branch_that_was_deleted_is_told():
     with pytest.raises(NotFoundError, match="dev"):
         lose_on_branch(repository, started, lambda: delete_branch(repository, "dev"))
     assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [True]
+
+
+def test_where_the_branch_cannot_be_read_after_a_lost_swap_the_error_tells_why():
+    """A newer release may have published a version that this one cannot read; the store did answer."""
+    repository = new_graph()
+    new_branch(repository)
+    started = plan(repository, repository.newest("dev"), {PERSON: appending("ann")})
+    adapter = repository.adapter
+
+    def spoil() -> None:
+        adapter.write(branch_key(adapter, "dev"), b"{")
+
+    with pytest.raises(OutcomeUnknownError, match=r"the branch cannot be read: The branch object .* is damaged"):
+        lose_on_branch(repository, started, spoil)
+    # It stays, because a recovery may still carry it out.
+    assert [each.endswith(".withdrawn.json") for each in sidecars(repository)] == [False]
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])

@@ -34,7 +34,7 @@ from omnigraph.history.branches import MAIN, BranchRef, branch_key, resolve_bran
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.log import ManifestLog, create_manifest, refuse_older_format, stage_manifest
 from omnigraph.history.repository import Repository
-from omnigraph.history.schemas import GraphSchema, TypeTable, write_schema
+from omnigraph.history.schemas import GraphSchema, TypeTable, schema_key, write_schema
 from omnigraph.history.state import pin_row, registration_row, schema_row
 from omnigraph.history.ulids import new_ulid
 from omnigraph.storage import StorageAdapter
@@ -62,6 +62,7 @@ def init_graph(adapter: StorageAdapter, source: str, *, actor: str | None = None
     Raises:
         CompileError: the schema is wrong; nothing was written.
         AlreadyExistsError: there is a graph, or another init is under way.
+        NotFoundError: the place was removed meanwhile.
         OutcomeUnknownError: the store stopped answering when the graph was about to exist; the claim stays.
         StorageError: it could not be written.
     """
@@ -94,6 +95,8 @@ def _make_graph(adapter: StorageAdapter, schema: GraphSchema, *, actor: str | No
         with contextlib.suppress(StorageError):
             adapter.delete(claim)
         raise
+    # Not above: from here on a graph is there, and nothing of it is removed.
+    _confirm_place(repository, schema)
     reach(failpoints.INIT_AFTER_GENESIS)
     repository.adopt_schemas({schema.digest: schema})
     repository.remember(log)
@@ -201,6 +204,31 @@ def _create_main(repository: Repository, commit_id: str) -> None:
         raise AlreadyExistsError(
             f"Another init made the graph at {uri} first.", help="Open that graph.", details={"uri": uri}
         )
+
+
+def _confirm_place(repository: Repository, schema: GraphSchema) -> None:
+    """Look, after the object of main, for what was written first, and take that object back if the place was removed.
+
+    Without this look a graph would exist whose files are gone. The schema has a name that no other graph uses.
+
+    Raises:
+        NotFoundError: the place was removed meanwhile; there is no graph.
+    """
+    adapter, key = repository.adapter, branch_key(repository.adapter, MAIN)
+    try:
+        if adapter.exists(schema_key(adapter, schema.digest)):
+            return
+        if adapter.read_if_exists(key) == spell_ref(repository.main):
+            adapter.delete(key)
+    except StorageError as error:
+        _log.warning("It could not be looked whether the graph at %s is still there: %s", adapter.root, error)
+        return
+    uri = str(adapter.root)
+    raise NotFoundError(
+        f"The files of the graph that was being made at {uri} were removed meanwhile.",
+        help="Repeat the init.",
+        details={"uri": uri},
+    )
 
 
 def _is_made(adapter: StorageAdapter, ref: BranchRef, commit_id: str, error: StorageError) -> bool:

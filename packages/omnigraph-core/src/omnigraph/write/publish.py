@@ -41,7 +41,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.failpoints import reach
-from omnigraph.history.branches import BranchRef, tell_if_gone
+from omnigraph.history.branches import MAIN, BranchRef, tell_if_gone
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.repository import Repository
@@ -230,8 +230,10 @@ class _Publish:
         except OutcomeUnknownError:
             raise
         except OmnigraphError as error:
-            # Where the graph was removed, what a recovery of the next one would find is in its way.
+            # Where the graph was removed, nothing is left for the one that was made after it to find.
             tell_if_gone(error, self.repository.refuse_replaced)
+            if isinstance(error, BranchReplacedError) and error.branch == MAIN:
+                raise
             if not self._withdraw():
                 raise _unknown(
                     self.repository, self.announced, "its plan could not be withdrawn, and a recovery may carry it out"
@@ -389,7 +391,9 @@ def _find_out(repository: Repository, plan: AnnouncedPlan, ask: Callable[[], T])
             _log.warning("Looking for commit %s failed (look %d): %s", plan.intent.id, look, error)
             last = error
         pause(look)
-    raise _unknown(repository, plan, "the store did not answer") from last
+    is_answered = isinstance(last, FormatError)
+    why = f"the branch cannot be read: {last.message}" if is_answered else "the store did not answer"
+    raise _unknown(repository, plan, why) from last
 
 
 def _check_branch(repository: Repository, plan: AnnouncedPlan) -> BranchRef:
