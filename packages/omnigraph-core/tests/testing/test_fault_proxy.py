@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from omnigraph.testing.fault_proxy import FaultProxy, NetworkFault, run_fault_proxy
+from omnigraph.testing.fault_proxy import FaultProxy, NetworkFault, run_fault_proxy, run_silent_server
 
 REQUESTS = 200
 SHARES = {
@@ -108,3 +108,38 @@ def test_what_was_injected_goes_first_and_clear_ends_all_of_it(proxy: FaultProxy
     proxy.clear()
     assert ask(proxy) == "200"
     assert proxy.faults == {}
+
+
+def ask_briefly(url: str, seconds: float) -> bytes | None:
+    """The body of an answer; None when none came within so many seconds of silence."""
+    connection = http.client.HTTPConnection(*url.removeprefix("http://").split(":"), timeout=seconds)
+    try:
+        connection.request("GET", "/")
+        return connection.getresponse().read()
+    except TimeoutError:
+        return None
+    finally:
+        connection.close()
+
+
+def test_a_request_that_hangs_never_reaches_the_server_and_holds_no_other_one_up(
+    proxy: FaultProxy, upstream: CountingServer
+):
+    proxy.inject(NetworkFault.HANG)
+    assert ask_briefly(proxy.endpoint_url, 0.1) is None
+    assert upstream.count == 0
+    assert ask_briefly(proxy.endpoint_url, 30) == b"0123456789"
+    assert proxy.faults == {NetworkFault.HANG: 1}
+
+
+def test_an_answer_trickles_to_its_end(proxy: FaultProxy):
+    proxy.inject(NetworkFault.TRICKLE_ANSWER, seconds=0.01)
+    assert ask_briefly(proxy.endpoint_url, 30) == b"0123456789"
+    proxy.inject(NetworkFault.TRICKLE_ANSWER, seconds=30)
+    assert ask_briefly(proxy.endpoint_url, 0.1) is None
+
+
+def test_a_silent_server_accepts_and_never_answers():
+    with run_silent_server() as url:
+        assert ask_briefly(url, 0.1) is None
+        assert ask_briefly(url, 0.1) is None
