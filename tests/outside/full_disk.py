@@ -16,7 +16,7 @@ from random import Random
 
 from outside_plans import SHARES
 from outside_runs import Run, World, arguments, run_of
-from outside_small_disk import SmallDisk, small_disk
+from outside_small_disk import SmallDisk, go_apart, small_disk
 from outside_steps import Tap, end_of, last_steps
 
 DISK_BYTES = 96 << 20
@@ -104,7 +104,11 @@ def run_world(run: Run, wanted: int, until: float) -> int:
 
 
 def main() -> int:
-    asked = arguments(__doc__ or "", 500, "operations on a disk that becomes full").parse_args()
+    parser = arguments(__doc__ or "", 500, "operations on a disk that becomes full")
+    parser.add_argument("--limit-files", action="store_true", help="limit the size of files, and mount nothing")
+    asked = parser.parse_args()
+    if not asked.limit_files:
+        go_apart()
     with run_of("full-disk", asked) as run:
         run.warm_up()
         tried, until = 0, time.monotonic() + asked.seconds

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,11 +27,23 @@ class Journal:
     def note(self, what: str, operation: dict[str, Any] | int, **facts: Any) -> None:
         """Write one line, let it reach the disk, and tell whoever waits at the other end of the pipe."""
         line = {"what": what, "operation": operation, "at": time.monotonic(), "clock": time.time(), **facts}
-        os.write(self._descriptor, json.dumps(line).encode() + b"\n")
+        with _unlimited():
+            os.write(self._descriptor, json.dumps(line).encode() + b"\n")
         os.fsync(self._descriptor)
         if self._bell is not None:
             number = operation if isinstance(operation, int) else operation["number"]
             os.write(self._bell, json.dumps([what, number]).encode() + b"\n")
+
+
+@contextmanager
+def _unlimited() -> Iterator[None]:
+    """Lift a limit on the size of files, which stands for a full disk in some runs and is not meant for journals."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 @dataclass(slots=True)

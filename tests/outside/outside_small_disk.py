@@ -1,18 +1,33 @@
 """A file system of a few megabytes that can be filled to any level and emptied again.
 
-It is a tmpfs, which root may mount, and anybody in a mount namespace of their own where the system allows that. Where
-neither is possible a limit on the size of files stands in for it, see ``full_disk``.
+It is a tmpfs in a mount namespace of its own, so that nothing stays mounted however a run ends. That takes root, or a
+system on which everybody may make namespaces.
 """
 
 from __future__ import annotations
 
 import ctypes
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_CLONE_NEWNS, _CLONE_NEWUSER, _MS_PRIVATE, _MS_REC = 0x20000, 0x10000000, 1 << 18, 1 << 14
+_IS_APART = "OUTSIDE_MOUNT_NAMESPACE"
+
+
+def go_apart() -> None:
+    """Start this program anew in a mount namespace of its own; where that is not possible, nothing happens."""
+    if _IS_APART in os.environ:
+        return
+    for command in (["unshare", "--mount"], ["unshare", "--map-root-user", "--mount"]):
+        try:
+            probe = subprocess.run([*command, "true"], stderr=subprocess.DEVNULL, check=False)
+        except FileNotFoundError:
+            return
+        if probe.returncode == 0:
+            os.execvpe(command[0], [*command, sys.executable, *sys.argv], os.environ | {_IS_APART: "yes"})
 
 
 class SmallDisk:
@@ -41,28 +56,14 @@ class SmallDisk:
 
 @contextmanager
 def small_disk(path: Path, byte_count: int) -> Iterator[SmallDisk | None]:
-    """Mount one for as long as the block lasts; None where that is not allowed."""
+    """Mount one for as long as the block lasts; None where that is not possible."""
     path.mkdir(parents=True, exist_ok=True)
-    libc = ctypes.CDLL(None, use_errno=True)
-    if not _mounted(libc, path, byte_count) and not (_alone(libc) and _mounted(libc, path, byte_count)):
+    libc = ctypes.CDLL(None)
+    options = f"size={byte_count}".encode()
+    if _IS_APART not in os.environ or libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, options) != 0:
         yield None
         return
     try:
         yield SmallDisk(path)
     finally:
         libc.umount2(os.fsencode(path), 2)
-
-
-def _mounted(libc: ctypes.CDLL, path: Path, byte_count: int) -> bool:
-    return libc.mount(b"tmpfs", os.fsencode(path), b"tmpfs", 0, f"size={byte_count}".encode()) == 0
-
-
-def _alone(libc: ctypes.CDLL) -> bool:
-    """Go to namespaces of our own, in which we may mount; False where the system forbids that."""
-    user, group = os.getuid(), os.getgid()
-    if libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNS) != 0:
-        return False
-    Path("/proc/self/setgroups").write_text("deny")
-    Path("/proc/self/uid_map").write_text(f"0 {user} 1")
-    Path("/proc/self/gid_map").write_text(f"0 {group} 1")
-    return libc.mount(b"none", b"/", None, _MS_REC | _MS_PRIVATE, None) == 0
