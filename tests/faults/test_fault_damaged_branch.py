@@ -15,6 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import FormatError, NotFoundError, StorageError
+from omnigraph.history.recoveries import Recovery, RecoveryKind, record_recovery
 
 SCHEMA = "node Film { code: String @key }\n"
 POSITIONS = 160
@@ -194,3 +195,24 @@ def test_a_graph_with_a_damaged_branch_takes_writes_to_the_others(world: World, 
         graph.load([film("o2")], "append", branch="other")
         assert graph.branches.merge("other").outcome == "merged"
         assert codes(graph, "main") == ["m1", "m2", "o2", "other"]
+
+
+def test_writes_that_were_taken_back_are_listed_beside_a_damaged_branch(world: World):
+    """Whether one of them was published after all is looked up on every branch that can be read."""
+    with og.open(world.root) as graph:
+        made = graph.commits.list("other")[0]
+        for number, commit_id in enumerate((made.id, "01ARZ3NDEKTSV4RRFFQ69G5FAV")):
+            taken_back = Recovery(
+                graph_commit_id=commit_id,
+                kind=RecoveryKind.ROLLED_BACK,
+                recovery_for_actor=None,
+                operation_id=f"01ARZ3NDEKTSV4RRFFQ69G5FA{number}",
+                writer_kind="load",
+                branch="gone",
+                tables=(),
+                created_at=made.created_at,
+            )
+            record_recovery(graph._repository.logs, taken_back)
+    world.manifest.write_bytes(b"")
+    with og.open(world.root, mode="r") as graph:
+        assert [each.published_version for each in graph.recoveries.list()] == [None, made.manifest_version]

@@ -6,8 +6,8 @@ import builtins
 from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.errors import NotFoundError
-from omnigraph.history.branches import MAIN, list_branch_names
+from omnigraph.errors import FormatError, NotFoundError, StorageError
+from omnigraph.history.branches import MAIN, is_of_one_branch, list_branch_names
 from omnigraph.history.recoveries import Recovery, RecoveryKind, read_recoveries
 from omnigraph.history.repository import Repository
 from omnigraph.history.whereabouts import Fate, fate_of
@@ -128,6 +128,11 @@ def _with_what_is_published(repository: Repository, found: builtins.list[Recover
         try:
             log = repository.newest(branch)
         except NotFoundError:
+            continue
+        except (FormatError, StorageError) as error:
+            # Of a branch that is damaged nobody can say what it has; the others are asked.
+            if not is_of_one_branch(error):
+                raise
             continue
         recent = {each.id: each for each in log.state.recent}
         commits = recent if missing.keys() <= recent.keys() | versions.keys() else log.lineage()
