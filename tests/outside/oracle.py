@@ -87,6 +87,17 @@ class Oracle:
             self._told.add((kind, text))
             self.findings.append(Finding(kind, text))
 
+    def summary(self) -> Counter[str]:
+        """What was counted, with how operations ended that nobody was told of, and what recoveries did."""
+        counts = Counter(self.counts)
+        for entry in self.journal.entries.values():
+            if entry.is_open and entry.operation["verb"] in DATA:
+                counts["open and there" if entry.number in self._commits_of else "open and not there"] += 1
+        for each in self.recoveries.values():
+            counts[each["recovery_kind"]] += 1
+            counts["published after it was taken back"] += each["published_version"] is not None
+        return counts
+
     # ── what writers were told ───────────────────────────────────────────────────────────────────────────────────
 
     def listen(self) -> list[Entry]:

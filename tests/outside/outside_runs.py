@@ -149,7 +149,7 @@ class Run:
             yield world
         finally:
             oracle.listen()
-            self.counts += oracle.counts
+            self.counts += oracle.summary()
             self.findings += [(each, directory) for each in oracle.findings]
             for each in oracle.findings:
                 print(f"{self.name} seed {self.seed}: {each.kind}: {each.text[:1500]} ({directory})", file=sys.stderr)

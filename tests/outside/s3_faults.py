@@ -91,7 +91,8 @@ def run_writer(run: Run, world: World, proxy: Proxy, reached: dict[str, object],
     tried = 0
     for number, operation in enumerate(plan):
         is_bad = "meets" in operation
-        proxy.set(random.randrange(10**9), **(weather(random, trouble) if is_bad else {}))
+        bad = weather(random, trouble) if is_bad else {}
+        proxy.set(random.randrange(10**9), **bad)
         began = time.monotonic()
         tap.let_go()
         is_over = end_of(child, operation["number"], bound_of(operation) + WAIT_SECONDS)
@@ -111,7 +112,9 @@ def run_writer(run: Run, world: World, proxy: Proxy, reached: dict[str, object],
             told = entry.refusal and entry.refusal["kind"] if entry else None
             what = f"operation {operation['number']} ({operation['verb']}, deadline {operation.get('deadline')})"
             run.counts[f"overruns of {operation['verb']}"] += 1
-            world.oracle.find("overrun", f"{what} took {end}; it ended with {told}; requests {facts}")
+            world.oracle.find(
+                "overrun", f"{what} took {end}; it ended with {told}; {facts['requests']} requests met {bad}"
+            )
         if not is_over or (child.is_over and entry is not None and entry.ended is None):
             break
         if not is_bad and (entry is None or not entry.is_acknowledged) and other is None:

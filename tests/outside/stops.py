@@ -93,9 +93,6 @@ def run_world(run: Run, durations: Durations, wanted: int, until: float) -> int:
             world.look("rw", is_settled=True)
             world.go_on()
             world.look("rw", is_settled=True)
-        for each in world.oracle.recoveries.values():
-            run.counts[each["recovery_kind"]] += 1
-            run.counts["published after it was taken back"] += each["published_version"] is not None
     return stops
 
 
