@@ -44,6 +44,7 @@ def place_of(job: dict[str, Any]) -> GraphPlace:
 
 def write(job: dict[str, Any]) -> None:
     """Make a write; die at its point, or stand still there and say afterwards how it ended."""
+    os.environ.update(job["environment"])
     place, end = place_of(job), Kill() if job["end"] == "kill" else StandStill()
     point = next(each for each in POINTS if each.name == job["point"])
     outcome: dict[str, Any] = {"error": None}

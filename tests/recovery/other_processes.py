@@ -20,6 +20,7 @@ from typing import Any, Self
 from recovery_matrix import Point
 from recovery_writes import Write
 
+from omnigraph.config import RECOVERY_PATIENCE
 from omnigraph.testing.graph_contract.clauses import GraphPlace
 
 SCRIPT = Path(__file__).parent / "dying_children.py"
@@ -117,4 +118,6 @@ def _of(place: GraphPlace) -> dict[str, Any]:
 
 
 def _job(place: GraphPlace, write: Write, number: int, point: Point) -> dict[str, Any]:
-    return {**_of(place), "write": write.name, "number": number, "point": point.name}
+    # What a test set after that process was started holds for its children, too.
+    environment = {name: os.environ[name] for name in (RECOVERY_PATIENCE,) if name in os.environ}
+    return {**_of(place), "write": write.name, "number": number, "point": point.name, "environment": environment}

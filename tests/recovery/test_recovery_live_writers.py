@@ -189,6 +189,8 @@ def test_a_write_that_was_rolled_back_and_published_by_its_writer_is_listed_as_b
     made = world.survivor.commits.show(row.graph_commit_id)
     assert (told.kind, told.published_version) == (RecoveryKind.ROLLED_BACK, made.manifest_version)
     assert replace(told, published_version=None) == row
+    # What the recovery made lies after what was published, until the writer shows that again.
+    check_nothing_is_left(world.survivor)
     world.recoveries = len(world.survivor.recoveries.list())
     world.is_in_use = False
 

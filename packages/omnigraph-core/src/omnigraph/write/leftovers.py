@@ -108,11 +108,34 @@ class Leftovers:
             newest = tables.newest(pin)
             if newest.shows(pin.version) or not any(newest.shows(each) for each in own):
                 return
-            made = tables.restore(pin)
-            if made > newest.version + 1:
-                # Another writer was faster, and may be about to publish what it made: that is shown again.
-                tables.restore(TablePin(location=pin.location, branch=pin.branch, version=made - 1))
+            _restore(self._repository, pin, newest.version)
             reach(failpoints.REFUSAL_POST_PUT_BACK)
+
+
+def show_again(repository: Repository, plan: AnnouncedPlan, published: Sequence[TablePin]) -> None:
+    """Let tables show what a plan published, where a recovery that held its writer for dead put them back before that.
+
+    Only what the plan was built on is replaced: whatever else is newest is of another writer. It is tidiness for other
+    Lance tools, and the next write to the table would do it, so a failure is nobody's.
+    """
+    try:
+        for table, own in zip(plan.tables, published, strict=True):
+            pin = current_pin(repository.newest(plan.branch.name), table)
+            if pin != own:
+                continue
+            newest = repository.tables.newest(pin)
+            if newest.version > pin.version and newest.shows(table.base.version):
+                _restore(repository, pin, newest.version)
+    except OmnigraphError as error:
+        _log.warning("The tables of commit %s may not show it to other Lance tools: %s", plan.intent.id, error)
+
+
+def _restore(repository: Repository, pin: TablePin, newest: int) -> None:
+    """Let a table show a version again whose newest one was seen to be of nobody else."""
+    made = repository.tables.restore(pin)
+    if made > newest + 1:
+        # Another writer was faster, and may be about to publish what it made: that is shown again.
+        repository.tables.restore(TablePin(location=pin.location, branch=pin.branch, version=made - 1))
 
 
 def _line(pin: TablePin) -> _Line:

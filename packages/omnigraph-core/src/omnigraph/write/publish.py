@@ -19,12 +19,16 @@ that had moved tables stays there withdrawn, until somebody puts the tables righ
 does the sidecar stay as it is. A write that is given up stops before its sidecar is written or not at all: what was
 announced goes on to its end.
 
+A publish that took long may have been taken back meanwhile, by somebody who held its writer for dead. It is made all
+the same, and then lets its tables show it again; see ``show_again``.
+
 ``publish_announced`` is the same from the middle on, for a recovery that found a sidecar and all its table commits.
 """
 
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, TypeAlias, TypeVar
@@ -43,6 +47,7 @@ from omnigraph.errors import (
 from omnigraph.failpoints import reach
 from omnigraph.history.branches import MAIN, BranchRef, tell_if_gone
 from omnigraph.history.commits import Commit
+from omnigraph.history.heartbeats import BEAT_SECONDS
 from omnigraph.history.log import ManifestLog, StagedVersion, open_manifest
 from omnigraph.history.repository import Repository
 from omnigraph.history.rows import ManifestRow
@@ -52,7 +57,7 @@ from omnigraph.tables.log import LogConflictError, LogRefusedError
 from omnigraph.tables.new_files import release_new_files
 from omnigraph.write.deadlines import Deadline, pause
 from omnigraph.write.errands import Errand
-from omnigraph.write.leftovers import Leftovers
+from omnigraph.write.leftovers import Leftovers, show_again
 from omnigraph.write.plan import AnnouncedPlan, PublishPlan, Writer
 from omnigraph.write.publish_rows import pin_rows, stage_version
 from omnigraph.write.read_sets import ReadSetMovedError, check_read_set
@@ -175,6 +180,7 @@ class _Publish:
     committed: list[SnapshotHandle] = field(default_factory=list)
 
     def run(self, log: ManifestLog) -> Published:
+        began = time.monotonic()
         staged = [each for effect in self.plan.effects for each in effect.staged]
         try:
             # Both before the first table moves, and neither needs the other.
@@ -200,6 +206,8 @@ class _Publish:
             # Interrupted. What the manifest names is whole, and what it does not name nobody shall finish.
             self._withdraw()
             raise
+        if time.monotonic() - began >= min(BEAT_SECONDS, self.repository.observer.patience):
+            show_again(self.repository, self.announced, [each.pin for each in self.committed])
         delete_sidecar(self.repository.adapter, self.plan.operation_id)
         return published
 
