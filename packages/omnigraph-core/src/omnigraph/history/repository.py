@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -444,8 +444,12 @@ class Repository:
                 continue
             seen.add(log.branch.physical)
             yield log
+        yield from self.logs_of_nobody(seen)
+
+    def logs_of_nobody(self, lines_of_branches: Collection[str]) -> Iterator[ManifestLog]:
+        """The newest log of every other line of the manifest: of branches that were deleted."""
         for line in self.known().table.lines():
-            if line not in seen:
+            if line not in lines_of_branches:
                 try:
                     yield self.open_newest(BranchRef.of_line(line, line))
                 except (NotFoundError, FormatError):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import builtins
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any
 
 from omnigraph.errors import FormatError, NotFoundError, StorageError
 from omnigraph.history.branches import MAIN, is_of_one_branch, list_branch_names
+from omnigraph.history.log import ManifestLog
 from omnigraph.history.recoveries import Recovery, RecoveryKind, read_recoveries
 from omnigraph.history.repository import Repository
 from omnigraph.history.whereabouts import Fate, fate_of
@@ -122,6 +126,8 @@ def _with_what_is_published(repository: Repository, found: builtins.list[Recover
     """
     missing = {each.graph_commit_id: each.branch for each in found if each.kind is not RecoveryKind.ROLLED_FORWARD}
     versions: dict[str, int] = {}
+    made_at: dict[str, datetime | None] = {}
+    lines: set[str] = set()
     # A merge may have taken the commit to another branch, while its own was deleted.
     branches = (*missing.values(), MAIN, *list_branch_names(repository.adapter)) if missing else ()
     for branch in dict.fromkeys(branches):
@@ -133,10 +139,29 @@ def _with_what_is_published(repository: Repository, found: builtins.list[Recover
             # Of a branch that is damaged nobody can say what it has; the others are asked.
             if not is_of_one_branch(error):
                 raise
+            made_at[branch] = None
             continue
-        recent = {each.id: each for each in log.state.recent}
-        commits = recent if missing.keys() <= recent.keys() | versions.keys() else log.lineage()
-        versions |= {name: commits[name].manifest_version for name in missing if name in commits}
+        made_at[branch] = log.branch.created_at
+        lines.add(log.branch.physical)
+        _note_versions(log, missing.keys(), versions)
         if missing.keys() <= versions.keys():
             break
+    if any(_is_of_deleted(each, made_at) for each in found if each.graph_commit_id in missing.keys() - versions.keys()):
+        for log in repository.logs_of_nobody(lines):
+            _note_versions(log, missing.keys(), versions)
     return [replace(each, published_version=versions.get(each.graph_commit_id)) for each in found]
+
+
+def _note_versions(log: ManifestLog, wanted: AbstractSet[str], versions: dict[str, int]) -> None:
+    """Add the manifest versions of the wanted commits that a branch knows."""
+    recent = {each.id: each for each in log.state.recent}
+    commits = recent if wanted <= recent.keys() | versions.keys() else log.lineage()
+    versions |= {name: commits[name].manifest_version for name in wanted if name in commits}
+
+
+def _is_of_deleted(recovery: Recovery, made_at: Mapping[str, datetime | None]) -> bool:
+    """Whether a write was taken back on a branch that was deleted since; one of its name is another branch then."""
+    if recovery.kind is not RecoveryKind.ROLLED_BACK:
+        return False
+    made = made_at.get(recovery.branch)
+    return recovery.branch not in made_at or (made is not None and made > recovery.created_at)
