@@ -44,6 +44,7 @@ from omnigraph.errors import (
     PluginError,
     ReadOnlyError,
     RecoveryRequiredError,
+    RelocationRequiredError,
     ResourceLimitError,
     StorageCondition,
     StorageError,
@@ -83,6 +84,7 @@ HELD_KINDS = [
     "change_schema_boundary",
     "plugin",
     "load_id_reused",
+    "relocation_required",
 ]
 HELD_CONDITIONS = ["transient", "configuration", "not_found", "precondition", "permanent", "unknown"]
 
@@ -138,6 +140,7 @@ def test_every_error_class_of_core_has_a_sample_here() -> None:
         (OutcomeUnknownError, "outcome_unknown", (OmnigraphError,)),
         (RecoveryRequiredError, "recovery_required", (OmnigraphError,)),
         (FormatError, "format", (OmnigraphError,)),
+        (RelocationRequiredError, "relocation_required", (FormatError,)),
         (InternalError, "internal", (OmnigraphError,)),
         (DeadlineError, "deadline", (OmnigraphError, TimeoutError)),
         (EmbeddingError, "embedding", (OmnigraphError,)),

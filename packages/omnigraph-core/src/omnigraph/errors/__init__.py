@@ -27,6 +27,7 @@
     ├── OutcomeUnknownError                    it may have happened; says how to find out
     ├── RecoveryRequiredError                  an interrupted write must be finished first; .operation_id
     ├── FormatError                            a graph of another format, or a damaged one
+    │   └── RelocationRequiredError                 its files were moved or copied, and a branch names the old place
     ├── InternalError                          a mistake of ours
     └── StorageError                           .condition says what the evidence is
         ├── BackendNotInstalledError (ImportError)  no installed plugin serves this scheme
@@ -56,7 +57,13 @@ from omnigraph.errors.inputs import (
     LoadIdReusedError,
     ParseError,
 )
-from omnigraph.errors.places import AlreadyExistsError, FormatError, NotFoundError, ReadOnlyError
+from omnigraph.errors.places import (
+    AlreadyExistsError,
+    FormatError,
+    NotFoundError,
+    ReadOnlyError,
+    RelocationRequiredError,
+)
 from omnigraph.errors.plugins import PluginError
 from omnigraph.errors.root import ErrorKind, InternalError, OmnigraphError
 from omnigraph.errors.storage import (
@@ -113,6 +120,7 @@ __all__ = [
     "PluginError",
     "ReadOnlyError",
     "RecoveryRequiredError",
+    "RelocationRequiredError",
     "ResourceLimitError",
     "StorageCondition",
     "StorageError",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from omnigraph.errors.root import ErrorKind, OmnigraphError
 
 
@@ -31,3 +33,26 @@ class FormatError(OmnigraphError):
     """What lies there was written by another release, or is damaged; it was not touched."""
 
     kind = ErrorKind.FORMAT
+
+
+class RelocationRequiredError(FormatError):
+    """A line names files at another place than its graph: they were moved or copied there with other tools.
+
+    Attributes:
+        uri: where the graph is.
+        found: the place that the line names. It may hold what the graph had, another graph, or nothing.
+        branch: what was asked for, where it is known.
+    """
+
+    kind = ErrorKind.RELOCATION_REQUIRED
+
+    def __init__(self, subject: str, *, uri: str, found: str, branch: str | None = None) -> None:
+        super().__init__(
+            f"{subject} cannot be read: it names files at {found}, and the graph is at {uri}. It was moved or copied "
+            "with a tool that does not know of branches.",
+            help=f"Let its branches name their files here: omnigraph repair {shlex.quote(uri)} --relocate.",
+            details={"uri": uri, "found": found, "branch": branch},
+        )
+        self.uri = uri
+        self.found = found
+        self.branch = branch

@@ -44,6 +44,7 @@ class ErrorKind(StrEnum):
     CHANGE_SCHEMA_BOUNDARY = "change_schema_boundary"
     PLUGIN = "plugin"
     LOAD_ID_REUSED = "load_id_reused"
+    RELOCATION_REQUIRED = "relocation_required"
 
 
 class OmnigraphError(Exception):

@@ -19,7 +19,14 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.errors import FormatError, InternalError, NotFoundError, StorageCondition, StorageError
+from omnigraph.errors import (
+    FormatError,
+    InternalError,
+    NotFoundError,
+    RelocationRequiredError,
+    StorageCondition,
+    StorageError,
+)
 from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit
 from omnigraph.history.layout import HISTORY_KEY, next_layout
@@ -187,11 +194,14 @@ def open_manifest(manifests: Manifests, branch: BranchRef, *, version: int | Non
     Raises:
         NotFoundError: there is no graph here, or no such version of it.
         FormatError: another format, or damaged.
+        RelocationRequiredError: the graph was moved or copied with other tools, and the line names the old place.
         StorageError: it could not be read.
     """
     uri = str(manifests.logs.adapter.root)
     try:
         table = manifests.open(branch, version)
+    except RelocationRequiredError as error:
+        raise RelocationRequiredError(branch.name, uri=uri, found=error.found, branch=branch.name) from error
     except StorageError as error:
         if error.condition is not StorageCondition.NOT_FOUND:
             raise

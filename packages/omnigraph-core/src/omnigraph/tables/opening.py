@@ -16,6 +16,7 @@ from lance import LanceDataset
 from omnigraph.cancellation import check_cancelled
 from omnigraph.errors import StorageCondition, StorageError
 from omnigraph.storage import LanceLocation, ObjectKey, StorageAdapter
+from omnigraph.tables.base_paths import refuse_foreign_bases
 from omnigraph.tables.counting import note
 from omnigraph.tables.failures import translating
 from omnigraph.tables.sessions import Session
@@ -35,6 +36,8 @@ class Place:
         options: what Lance needs to reach it; may hold secrets.
         main_key: key of the table's main line.
         has_files: whether its files are objects of the adapter.
+        main_uri: of the directory of the table's main line.
+        root: the URI of the graph.
     """
 
     key: ObjectKey
@@ -42,6 +45,8 @@ class Place:
     options: dict[str, str] = field(repr=False)
     main_key: ObjectKey
     has_files: bool
+    main_uri: str
+    root: str
 
     @property
     def is_on_disk(self) -> bool:
@@ -63,6 +68,8 @@ def place_of(adapter: StorageAdapter, location: str, branch: str | None) -> Plac
         options=dict(found.storage_options),
         main_key=main,
         has_files=not found.uri.startswith(_WITHOUT_FILES),
+        main_uri=found.uri,
+        root=str(adapter.root),
     )
 
 
@@ -71,6 +78,7 @@ def open_dataset(place: Place, *, version: int | None, session: Session | None, 
 
     Raises:
         StorageError: ``not_found`` when there is no such version, ``permanent`` when what lies there is no version.
+        RelocationRequiredError: it names files at another place.
     """
     check_cancelled()
     note(counted)
@@ -86,6 +94,7 @@ def open_dataset(place: Place, *, version: int | None, session: Session | None, 
             uri=place.uri,
             help="Open the graph for writing: that moves what a loss of power damaged out of the way.",
         )
+    refuse_foreign_bases(found, place)
     return found
 
 

@@ -6,7 +6,7 @@ import builtins
 
 from omnigraph.cancellation import TimeLimit, patient
 from omnigraph.config import Settings
-from omnigraph.errors import FormatError, NotFoundError, StorageError
+from omnigraph.errors import FormatError, NotFoundError, RelocationRequiredError, StorageError
 from omnigraph.history.branches import MAIN, Branch, is_of_one_branch, list_branch_names, resolve_branch
 from omnigraph.history.commits import Commit
 from omnigraph.history.log import ManifestLog
@@ -67,7 +67,8 @@ class Branches:
         except (FormatError, StorageError) as error:
             if not is_of_one_branch(error):
                 raise
-            problem = error.message
+            # What is said of a moved graph names the one command that helps every branch of it.
+            problem = str(error) if isinstance(error, RelocationRequiredError) else error.message
         try:
             ref = resolve_branch(self._repository.adapter, name)
         except NotFoundError:
@@ -81,7 +82,7 @@ class Branches:
 
         Raises:
             NotFoundError: there is none.
-            FormatError: it is damaged, or written in another format.
+            FormatError: it is damaged, written in another format, or names another place than that of its graph.
             StorageError: it cannot be read.
         """
         with patient(), self._repository.lifetime:

@@ -17,7 +17,7 @@ from typing import Final
 
 from omnigraph import failpoints
 from omnigraph.cancellation import cancellable_wait
-from omnigraph.errors import OmnigraphError, RecoveryRequiredError
+from omnigraph.errors import OmnigraphError, RecoveryRequiredError, RelocationRequiredError
 from omnigraph.failpoints import reach
 from omnigraph.history.recoveries import Recovery
 from omnigraph.history.repository import Repository
@@ -62,6 +62,9 @@ def sweep(repository: Repository) -> tuple[Recovery, ...]:
                     recovered.extend(_settle(repository, each, waiting, discards=True))
                 except RecoveryRequiredError as problem:
                     problems.append(problem)
+                except RelocationRequiredError as error:
+                    # It is of a branch that cannot be read before a repair; main can be written meanwhile.
+                    _log.warning("The cut-off write %s is left as it is: %s", each.sidecar.operation_id, error)
         unsettled = {name for name, verdict in alive.items() if verdict is None}
         if not unsettled:
             break
