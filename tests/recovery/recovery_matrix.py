@@ -134,6 +134,11 @@ OUTSIDE: Final = {
         if name.startswith("init.")
     },
     **{
+        name: "a copy and a repair announce no plan: tests/faults/test_fault_copies.py"
+        for name in FAILPOINTS
+        if name.startswith(("copy.", "relocate."))
+    },
+    **{
         name: "making and deleting a branch announces no plan: test_recovery_branches.py"
         for name in FAILPOINTS
         if name.startswith(("branch_create.", "branch_delete."))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from omnigraph.engine.result import Result
     from omnigraph.engine.stats import GraphStats, MaintenanceStats
     from omnigraph.engine.type_scan import TypeScan
-    from omnigraph.graph import Graph, discard_sidecar, init, open
+    from omnigraph.graph import Graph, copy, discard_sidecar, init, open
     from omnigraph.history.branches import Branch
     from omnigraph.history.commits import Commit
     from omnigraph.history.recoveries import Recovery
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from omnigraph.plan.compiler import explain_query as explain
     from omnigraph.write.bulk import BulkAttempt, BulkReceipt, BulkTicket
     from omnigraph.write.bulk.leases import LoadLease
+    from omnigraph.write.copying import CopyResult, LostHistory
     from omnigraph.write.indices import IndexReport
     from omnigraph.write.load import LoadProgress, LoadResult
     from omnigraph.write.merge.result import MergeResult
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from omnigraph.write.records import TypedText
     from omnigraph.write.recovery.discarding import DiscardedSidecar
     from omnigraph.write.recovery.listing import PendingWrite
+    from omnigraph.write.relocation import RepairReport
     from omnigraph.write.row_merging import BulkMerger, MergedRows, MergeWork, RowsToMerge
     from omnigraph.write.validation.row_sets import BulkJudge, Found, RowSet
 
@@ -52,6 +54,7 @@ __all__ = [
     "ChangeSpan",
     "Commit",
     "CommitPage",
+    "CopyResult",
     "Diff",
     "DiffSummary",
     "DiscardedSidecar",
@@ -64,6 +67,7 @@ __all__ = [
     "LoadLease",
     "LoadProgress",
     "LoadResult",
+    "LostHistory",
     "MaintenanceStats",
     "MergeResult",
     "MergeWork",
@@ -72,6 +76,7 @@ __all__ = [
     "PendingWrite",
     "QueryBudget",
     "Recovery",
+    "RepairReport",
     "Result",
     "RowSet",
     "RowsToMerge",
@@ -81,6 +86,7 @@ __all__ = [
     "TypedText",
     "__version__",
     "aio",
+    "copy",
     "discard_sidecar",
     "explain",
     "init",
@@ -100,6 +106,7 @@ _HOME = {
     "ChangeSpan": ("omnigraph.engine.change_span", "ChangeSpan"),
     "Commit": ("omnigraph.history.commits", "Commit"),
     "CommitPage": ("omnigraph.engine.feed_pages", "CommitPage"),
+    "CopyResult": ("omnigraph.write.copying", "CopyResult"),
     "Diff": ("omnigraph.engine.diff", "Diff"),
     "DiffSummary": ("omnigraph.engine.diff", "DiffSummary"),
     "DiscardedSidecar": ("omnigraph.write.recovery.discarding", "DiscardedSidecar"),
@@ -112,6 +119,7 @@ _HOME = {
     "LoadLease": ("omnigraph.write.bulk.leases", "LoadLease"),
     "LoadProgress": ("omnigraph.write.load", "LoadProgress"),
     "LoadResult": ("omnigraph.write.load", "LoadResult"),
+    "LostHistory": ("omnigraph.write.copying", "LostHistory"),
     "MaintenanceStats": ("omnigraph.engine.stats", "MaintenanceStats"),
     "MergeResult": ("omnigraph.write.merge.result", "MergeResult"),
     "MergeWork": ("omnigraph.write.row_merging", "MergeWork"),
@@ -120,6 +128,7 @@ _HOME = {
     "PendingWrite": ("omnigraph.write.recovery.listing", "PendingWrite"),
     "QueryBudget": ("omnigraph.engine.budget", "QueryBudget"),
     "Recovery": ("omnigraph.history.recoveries", "Recovery"),
+    "RepairReport": ("omnigraph.write.relocation", "RepairReport"),
     "Result": ("omnigraph.engine.result", "Result"),
     "RowSet": ("omnigraph.write.validation.row_sets", "RowSet"),
     "RowsToMerge": ("omnigraph.write.row_merging", "RowsToMerge"),
@@ -127,6 +136,7 @@ _HOME = {
     "Tag": ("omnigraph.history.tags", "Tag"),
     "TypeScan": ("omnigraph.engine.type_scan", "TypeScan"),
     "TypedText": ("omnigraph.write.records", "TypedText"),
+    "copy": ("omnigraph.graph", "copy"),
     "discard_sidecar": ("omnigraph.graph", "discard_sidecar"),
     "explain": ("omnigraph.plan.compiler", "explain_query"),
     "init": ("omnigraph.graph", "init"),

@@ -29,6 +29,12 @@ INIT_MANIFEST_CREATED: Final = _point(
     "init.manifest_created", "the first commit is made, and no object of main names its line"
 )
 INIT_AFTER_GENESIS: Final = _point("init.after_genesis", "the graph exists, the claim still lies there")
+COPY_CLAIMED: Final = _point("copy.claimed", "the claim of a copy is written, nothing else is")
+COPY_MANIFESTS_COPIED: Final = _point("copy.manifests_copied", "lines of the manifest are copied, no table is")
+COPY_FILE_COPIED: Final = _point("copy.file_copied", "after each file that was copied and compared")
+COPY_VERIFIED: Final = _point("copy.verified", "every file is copied and the copy was looked at, no ref is written")
+COPY_BEFORE_MAIN: Final = _point("copy.before_main", "every ref is written but the object of main")
+COPY_AFTER_MAIN: Final = _point("copy.after_main", "the copy is a graph, its claim still lies there")
 LOAD_STAGED: Final = _point("load.staged", "all rows are judged and staged, no plan is made")
 MUTATION_POST_NO_EFFECT_PRE_GATE: Final = _point(
     "mutation.post_no_effect_pre_gate", "nothing matched, and nobody is told yet"
@@ -72,6 +78,9 @@ REFUSAL_PRE_PUT_BACK: Final = _point(
     "refusal.pre_put_back", "a write is refused whose tables moved, and none of them is put back"
 )
 REFUSAL_POST_PUT_BACK: Final = _point("refusal.post_put_back", "after each table that a refused write put back")
+RELOCATE_TABLES_DONE: Final = _point(
+    "relocate.tables_done", "lines of types name their files here, and those of the manifest do not"
+)
 RECOVERY_SIDECAR_WRITE: Final = _point("recovery.sidecar_write", "right before the sidecar is written")
 RECOVERY_SIDECAR_DELETE: Final = _point("recovery.sidecar_delete", "right before a sidecar is removed")
 RECOVERY_SIDECAR_LIST: Final = _point("recovery.sidecar_list", "right before sidecars are listed")

@@ -7,39 +7,27 @@ it is never read.
 from __future__ import annotations
 
 import itertools
+import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from branch_world import ADD, SCHEMA, codes, film
+from moving_world import WHAT_BRANCHES_HOLD, make, tell
 
 import omnigraph as og
-from omnigraph.errors import FormatError, RelocationRequiredError
-from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT
+from omnigraph.errors import (
+    DeadlineError,
+    FormatError,
+    InvalidInputError,
+    ReadOnlyError,
+    RelocationRequiredError,
+)
+from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT, RELOCATE_TABLES_DONE
 from omnigraph.testing.faults import Raise, armed
-
-WHAT_BRANCHES_HOLD = {
-    "main": ["m1", "m2"],
-    "deep": ["deep", "m1", "review"],
-    "fresh": ["m1"],
-    "review": ["m1", "review"],
-}
-"""``fresh`` has no line of a table of its own; ``deep`` began as ``review``, on whose lines it reads."""
-
-
-def make(root: Path) -> Path:
-    with og.init(root, schema=SCHEMA, actor="ann") as graph:
-        graph.load([film("m1")], "append")
-        graph.branches.create("review")
-        graph.branches.create("fresh")
-        graph.load([film("review")], "append", branch="review")
-        graph.tags.create("reviewed", graph.branches.show("review").head)
-        graph.branches.create("deep", "review")
-        graph.load([film("deep")], "append", branch="deep")
-        graph.load([film("m2")], "append")
-        graph.tags.create("second", graph.branches.show("main").head)
-    return root
+from omnigraph.testing.invariants import assert_graph_is_whole
 
 
 @pytest.fixture(scope="module", params=["moved", "copied"])
@@ -149,3 +137,113 @@ def test_a_cut_off_write_to_a_branch_does_not_keep_a_moved_graph_from_being_open
     with og.open(there) as graph:
         assert codes(graph) == ["m1", "m2"]
         graph.load([film("m3")], "append")
+
+
+# ── and then it is repaired ──────────────────────────────────────────────────────────────────────────────────────────
+
+
+def relocated(root: Path) -> dict[str, object]:
+    with og.open(root) as graph:
+        report = graph.maintain.repair(relocate=True)
+        assert report.to_dict() == {"relocated": ["deep", "fresh", "review"], "versions": report.versions}
+        assert report.versions > 3
+        # This handle sees it too.
+        found = tell(graph)
+    with og.open(root) as again:
+        assert tell(again) == found
+        assert again.maintain.repair(relocate=True).to_dict() == {"relocated": [], "versions": 0}
+    return found
+
+
+@pytest.mark.parametrize("is_copied", [True, False])
+def test_a_graph_that_was_repaired_shows_what_it_showed_where_it_was(tmp_path: Path, is_copied: bool):
+    root, there = make(tmp_path / "here" / "graph"), tmp_path / "there"
+    with og.open(root) as graph:
+        before = tell(graph)
+    if is_copied:
+        shutil.copytree(root, there)
+        assert relocated(there) == before
+        with og.open(root) as graph:
+            assert tell(graph) == before
+        shutil.rmtree(root)
+    else:
+        root.rename(there)
+        assert relocated(there) == before
+    with og.open(there) as graph:
+        assert tell(graph) == before
+        assert_graph_is_whole(graph)
+
+
+def test_branches_that_were_repaired_are_written_and_merged(moved: Path):
+    relocated(moved)
+    with og.open(moved) as graph:
+        # It reads what review had when deep began, which is an older version of review now.
+        graph.mutate(ADD, params={"code": "r2"}, branch="review")
+        graph.mutate(ADD, params={"code": "f1"}, branch="fresh")
+        assert graph.branches.merge("review", "deep").outcome == "merged"
+        assert codes(graph, "deep") == ["deep", "m1", "r2", "review"]
+        graph.branches.merge("deep")
+        graph.branches.merge("fresh")
+        assert codes(graph) == ["deep", "f1", "m1", "m2", "r2", "review"]
+        assert codes(graph, snapshot="reviewed") == ["m1", "review"]
+        graph.maintain.ensure_indices("deep")
+        graph.branches.create("deeper", "deep")
+        graph.load([film("deeper")], "append", branch="deeper")
+        assert_graph_is_whole(graph)
+
+
+def test_a_handle_that_was_refused_reads_the_branch_when_another_one_repaired_it(moved: Path):
+    with og.open(moved, mode="r") as reader:
+        with pytest.raises(RelocationRequiredError):
+            reader.table("Film", branch="deep")
+        relocated(moved)
+        assert codes(reader, "deep") == WHAT_BRANCHES_HOLD["deep"]
+
+
+def test_a_repair_that_was_cut_off_leaves_branches_refused_or_whole_and_is_repeated(moved: Path):
+    with og.open(moved) as graph, armed({RELOCATE_TABLES_DONE: Raise(KeyboardInterrupt())}):
+        with pytest.raises(KeyboardInterrupt):
+            graph.maintain.repair(relocate=True)
+        with pytest.raises(RelocationRequiredError):
+            graph.table("Film", branch="review")
+    relocated(moved)
+
+
+def test_a_damaged_version_is_named_and_the_others_are_repaired(moved: Path):
+    refs = {each.stem: json.loads(each.read_text())["physical"] for each in (moved / "_refs/branches").iterdir()}
+    damaged = next(moved.glob(f"__manifest/*/tree/{refs['fresh']}/_versions/*.manifest"))
+    damaged.write_bytes(b"nothing of Lance")
+    with og.open(moved) as graph:
+        with pytest.raises(FormatError, match=re.escape(damaged.name)) as caught:
+            graph.maintain.repair(relocate=True)
+        assert not isinstance(caught.value, RelocationRequiredError)
+        assert codes(graph, "deep") == WHAT_BRANCHES_HOLD["deep"]
+        graph.branches.delete("fresh")
+
+
+def test_a_repair_says_what_it_needs(tmp_path: Path):
+    root = make(tmp_path / "graph")
+    with og.open(root) as graph:
+        with pytest.raises(InvalidInputError, match="relocate=True"):
+            graph.maintain.repair()
+        with pytest.raises(DeadlineError):
+            graph.maintain.repair(relocate=True, deadline=0)
+        assert graph.maintain.repair(relocate=True).versions == 0
+    with og.open(root, mode="r") as graph, pytest.raises(ReadOnlyError):
+        graph.maintain.repair(relocate=True)
+    with og.init("memory://repaired", schema=SCHEMA) as graph:
+        graph.branches.create("review")
+        assert graph.maintain.repair(relocate=True).versions == 0
+
+
+def test_a_write_that_was_cut_off_before_the_move_is_settled_after_the_repair(tmp_path: Path):
+    root = make(tmp_path / "graph")
+    with og.open(root) as graph, armed({PUBLISH_BEFORE_COMMIT: Raise(SystemError())}), pytest.raises(SystemError):
+        graph.load([film("cut")], "append", branch="review")
+    there = root.rename(tmp_path / "there")
+    with og.open(there) as graph:
+        graph.maintain.repair(relocate=True)
+    with og.open(there) as graph:
+        assert graph.recoveries.pending() == []
+        assert codes(graph, "review") in (["m1", "review"], ["cut", "m1", "review"])
+        assert_graph_is_whole(graph)

@@ -13,7 +13,7 @@ from omnigraph.aio.changes import AsyncChanges
 from omnigraph.aio.comparing import AsyncDiff
 from omnigraph.aio.handle import AsyncGraph, AsyncMaintenance, AsyncRecoveries, AsyncSchema
 from omnigraph.aio.history import AsyncBranches, AsyncCommits, AsyncTags
-from omnigraph.aio.opening import init, open
+from omnigraph.aio.opening import copy, init, open
 
 __all__ = [
     "AsyncBranches",
@@ -25,6 +25,7 @@ __all__ = [
     "AsyncRecoveries",
     "AsyncSchema",
     "AsyncTags",
+    "copy",
     "init",
     "open",
 ]

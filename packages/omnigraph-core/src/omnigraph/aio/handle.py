@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from omnigraph.write.mutate import MutationResult, OnConflict
     from omnigraph.write.records import LoadInput
     from omnigraph.write.recovery.listing import PendingWrite
+    from omnigraph.write.relocation import RepairReport
     from omnigraph.write.row_merging import BulkMerger
     from omnigraph.write.validation.row_sets import BulkJudge
 
@@ -396,3 +397,7 @@ class AsyncMaintenance:
     async def ensure_indices(self, branch: str = "main", *, deadline: float | None = None) -> IndexReport:
         """As ``Maintenance.ensure_indices``."""
         return await self._ask(lambda g: g.maintain.ensure_indices(branch, deadline=deadline))
+
+    async def repair(self, *, relocate: bool = False, deadline: float | None = None) -> RepairReport:
+        """As ``Maintenance.repair``."""
+        return await self._ask(lambda g: g.maintain.repair(relocate=relocate, deadline=deadline))

@@ -1,4 +1,4 @@
-"""``init`` and ``open``, awaited: from a URI to an ``AsyncGraph``."""
+"""``init`` and ``open``, awaited: from a URI to an ``AsyncGraph``; and ``copy``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from omnigraph.aio.handle import AsyncGraph
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
+    from omnigraph.write.copying import CopyResult
 
 
 async def init(
@@ -52,6 +53,38 @@ async def open(
         return graph.open(uri, mode=mode, actor=actor, options=options)
 
     return await _open(make, threads)
+
+
+async def copy(
+    source: str | Path,
+    target: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    source_options: Mapping[str, Any] | None = None,
+    verify: bool = True,
+    force: bool = False,
+    deadline: float | None = None,
+) -> CopyResult:
+    """Copy a graph, as ``omnigraph.copy``. When it is cancelled nothing is left at the target."""
+
+    def make() -> CopyResult:
+        from omnigraph import graph
+
+        return graph.copy(
+            source,
+            target,
+            options=options,
+            source_options=source_options,
+            verify=verify,
+            force=force,
+            deadline=deadline,
+        )
+
+    threads = CallThreads(1)
+    try:
+        return await threads.run(make)
+    finally:
+        await threads.close()
 
 
 async def _open(make: Callable[[], Graph], count: int) -> AsyncGraph:

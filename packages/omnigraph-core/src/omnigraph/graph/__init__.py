@@ -11,11 +11,23 @@ from __future__ import annotations
 
 from omnigraph.graph.changes import Changes
 from omnigraph.graph.handle import Graph
-from omnigraph.graph.opening import discard_sidecar, init, open
+from omnigraph.graph.opening import copy, discard_sidecar, init, open
 from omnigraph.graph.schema import Schema
 from omnigraph.history.commit_listing import Commits
 from omnigraph.write.branches import Branches
 from omnigraph.write.recovery.listing import Recoveries
 from omnigraph.write.tags import Tags
 
-__all__ = ["Branches", "Changes", "Commits", "Graph", "Recoveries", "Schema", "Tags", "discard_sidecar", "init", "open"]
+__all__ = [
+    "Branches",
+    "Changes",
+    "Commits",
+    "Graph",
+    "Recoveries",
+    "Schema",
+    "Tags",
+    "copy",
+    "discard_sidecar",
+    "init",
+    "open",
+]

@@ -1,4 +1,4 @@
-"""``init`` and ``open``: from a URI to a ``Graph``; and ``discard_sidecar``, for one that does not open for writing."""
+"""``init`` and ``open``: from a URI to a ``Graph``; ``copy``; and ``discard_sidecar``, for what is in the way."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from omnigraph.cancellation import patient
+from omnigraph.cancellation import TimeLimit, patient
 from omnigraph.graph.handle import Graph
 from omnigraph.graph.inputs import read_schema
 from omnigraph.plugins import open_adapter
+from omnigraph.write.copying import CopyResult, check_source, copy_graph
 from omnigraph.write.init import init_graph
 from omnigraph.write.names import check_name
 from omnigraph.write.opening import open_repository
@@ -68,6 +69,44 @@ def open(
     check_name(actor, "actor")
     with patient():
         return Graph(open_repository(uri, mode=mode, options=options), actor=actor)
+
+
+def copy(
+    source: str | Path,
+    target: str | Path,
+    *,
+    options: Mapping[str, Any] | None = None,
+    source_options: Mapping[str, Any] | None = None,
+    verify: bool = True,
+    force: bool = False,
+    deadline: float | None = None,
+) -> CopyResult:
+    """Copy a graph to a place where nothing is: every branch, tag and commit, with its ids, versions and indexes.
+
+    Others may write to the graph meanwhile; the copy has what was published when it began, or a little more. When the
+    call fails, or is given up, nothing is left at the target.
+
+    Args:
+        source: the graph.
+        target: a directory, ``s3://bucket/prefix``, or what an installed plugin serves; not in memory.
+        options: what the backend of the target needs, as for ``init``.
+        source_options: what the backend of the source needs, as for ``open``.
+        verify: read every file of the copy again and compare it with what was sent.
+        force: remove what a copy that was cut off left at the target, and begin anew.
+        deadline: seconds that the call may take; None is no bound.
+
+    Raises:
+        NotFoundError: there is no graph at the source.
+        AlreadyExistsError: something is at the target, or a copy to there is under way.
+        InvalidInputError: one of the places is in memory, or inside of the other one.
+        FormatError: the source is damaged where main needs it; what other branches miss is told by the result.
+        OutcomeUnknownError: the store stopped answering when the copy was about to exist.
+        DeadlineError: it took longer than ``deadline``.
+    """
+    with TimeLimit(deadline, "copy"), open_adapter(source, mode="r", options=source_options, verify=False) as here:
+        check_source(here)
+        with open_adapter(target, options=options, verify=False) as there:
+            return copy_graph(here, there, force=force, verify=verify)
 
 
 def discard_sidecar(

@@ -158,6 +158,10 @@ class TableStorage(MergeSteps, Sealed, ABC):
         """What a publish records of this version."""
 
     @abstractmethod
+    def named_files(self, handle: SnapshotHandle) -> frozenset[str]:
+        """Keys of the files that hold the rows of a version and say which are deleted, on whatever line; no request."""
+
+    @abstractmethod
     def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:
         """What ``commit_exact`` makes of this if nobody else left a version there; None where that cannot be told."""
 

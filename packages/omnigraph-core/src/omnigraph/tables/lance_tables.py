@@ -65,6 +65,7 @@ from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
 from omnigraph.tables.row_filters import RowFilter
 from omnigraph.tables.sessions import Session, new_session
+from omnigraph.tables.table_files import named_files
 from omnigraph.tables.views import View, Views
 
 KEPT_OF_LINE: Final = 8
@@ -192,6 +193,9 @@ class LanceTables(LanceMergeSteps):
     def table_state(self, handle: SnapshotHandle) -> TableState:
         snapshot = snapshot_of(handle)
         return _state(snapshot.place, snapshot.pin.version, reading.count_rows(snapshot.dataset))
+
+    def named_files(self, handle: SnapshotHandle) -> frozenset[str]:
+        return named_files(snapshot_of(handle))
 
     def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:
         base, steps = snapshot_of(handle), [staged_of(each) for each in staged]

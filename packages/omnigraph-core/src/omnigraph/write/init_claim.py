@@ -10,7 +10,7 @@ import contextlib
 import json
 import logging
 from functools import partial
-from typing import Final
+from typing import Final, Literal
 
 from omnigraph.errors import AlreadyExistsError, NotFoundError, StorageError
 from omnigraph.history.log import ManifestLog
@@ -22,18 +22,19 @@ CLAIM: Final = "__init_claim.json"
 SCHEMA_COPY: Final = "_schema.pg"
 """The newest schema of main as a plain file, for people; no code reads it."""
 
+_VERB_COPY: Final = json.dumps({"verb": "copy"}).encode()[1:-1]
 _log: Final = logging.getLogger(__name__)
 
 
-def take_claim(adapter: StorageAdapter, *, force: bool) -> ObjectKey:
-    """Say that an init is under way here; the object that says so.
+def take_claim(adapter: StorageAdapter, *, force: bool, verb: Literal["init", "copy"] = "init") -> ObjectKey:
+    """Say that an init is under way here, or a copy to here; the object that says so.
 
     Raises:
         AlreadyExistsError: another one is, and ``force`` does not say that it is dead.
         StorageError: it could not be written.
     """
     key = adapter.key(CLAIM)
-    payload = json.dumps({"version": 1, "attempt_id": new_ulid()}).encode()
+    payload = json.dumps({"version": 1, "attempt_id": new_ulid(), "verb": verb}).encode()
     if force:
         adapter.write(key, payload)
         return key
@@ -61,10 +62,12 @@ def refuse_cut_off(adapter: StorageAdapter) -> None:
         NotFoundError: it did.
     """
     key = adapter.key(CLAIM)
-    if adapter.exists(key):
+    claim = adapter.read_if_exists(key)
+    if claim is not None:
+        verb, what = ("copy", "a copy to there") if _VERB_COPY in claim else ("init", "an init")
         raise NotFoundError(
-            f"There is no graph at {adapter.root}, but an init is under way there, or was cut off.",
-            help="Wait for it. If you know that it is dead, repeat it with --force (init(..., force=True)).",
+            f"There is no graph at {adapter.root}, but {what} is under way, or was cut off.",
+            help=f"Wait for it. If you know that it is dead, repeat it with --force ({verb}(..., force=True)).",
             details={"uri": str(adapter.root), "claim": adapter.uri(key)},
         )
 
@@ -77,6 +80,16 @@ def finish_init(repository: Repository, log: ManifestLog) -> None:
     claim = repository.adapter.key(CLAIM)
     if log.version == 1 and repository.adapter.exists(claim):
         _finish(repository.adapter, claim, repository.schema(log.state.schema_digest).source)
+
+
+def finish_copy(adapter: StorageAdapter) -> None:
+    """Remove the claim of a copy that was cut off right after it made the graph; failing at it is a warning."""
+    claim = adapter.key(CLAIM)
+    try:
+        if adapter.exists(claim):
+            adapter.delete(claim)
+    except StorageError as error:
+        _log.warning("The graph at %s is whole, but the claim of the copy stays: %s", adapter.root, error)
 
 
 def _finish(adapter: StorageAdapter, claim: ObjectKey, source: str) -> None:

@@ -28,7 +28,7 @@ from omnigraph.storage import StorageAdapter
 from omnigraph.tables.lance_tables import LanceTables
 from omnigraph.tables.log import LogStore
 from omnigraph.tables.new_files import are_on_disk
-from omnigraph.write.init_claim import finish_init, refuse_cut_off
+from omnigraph.write.init_claim import finish_copy, finish_init, refuse_cut_off
 from omnigraph.write.own_files import remove_files_of_the_dead
 from omnigraph.write.recovery.sweep import sweep
 
@@ -50,7 +50,9 @@ def open_repository(
         log = _open_newest(repository)
         repository.look_for_lost_version(log, for_writing=mode == "rw")
         if mode == "rw" and log.table.metadata.get(ENDPOINT_KEY) != adapter.endpoint:
+            # It was made elsewhere, and came here by a copy or another tool.
             verify_place(adapter)
+            finish_copy(adapter)
         repository.schema(log.state.schema_digest)
         repository.remember(log)
         if mode == "rw":

@@ -1,0 +1,101 @@
+"""Files of tables, moved between a store and this machine as they are, by Lance's own client of the store.
+
+Files of tables are of any size, so they never pass through the verbs of a storage adapter, nor through memory. A table
+on a disk of this machine is read and written in place.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from pathlib import Path
+from typing import Final
+
+from lance.file import LanceFileSession
+
+from omnigraph.storage import StorageAdapter
+from omnigraph.tables.base_paths import split_line
+from omnigraph.tables.failures import translating
+from omnigraph.tables.handles import LanceSnapshot
+from omnigraph.tables.opening import Place, place_of
+
+_NOT_NAMED: Final = "#"
+
+
+def named_files(snapshot: LanceSnapshot) -> frozenset[str]:
+    """Keys of the data and deletion files of a version, on its own line and on those that it was forked from."""
+    place = snapshot.place
+    bases = {number: split_line(base.path)[1] for number, base in snapshot.dataset.base_paths().items()}
+
+    def key(base: int | None, name: str) -> str:
+        line = str(place.key) if base is None else f"{place.main_key}{bases[base]}"
+        return f"{line}/{name}"
+
+    found: set[str] = set()
+    for fragment in snapshot.dataset.get_fragments():
+        parts = fragment.metadata
+        found.update(key(each.base_id, f"data/{each.path}") for each in parts.files)
+        if parts.deletion_file is not None:
+            found.add(key(parts.deletion_file.base_id, parts.deletion_file.path(fragment.fragment_id)))
+    return frozenset(found)
+
+
+class TableFiles:
+    """The files of the tables below one root. Safe to share between threads."""
+
+    def __init__(self, adapter: StorageAdapter) -> None:
+        self._adapter = adapter
+        self._lock = threading.Lock()
+        self._places: dict[str, Place] = {}
+        self._sessions: dict[str, LanceFileSession] = {}
+
+    def path(self, location: str, name: str) -> Path | None:
+        """Where a file of a table lies on this machine; None when it lies on a server."""
+        place = self._place(location)
+        return Path(place.main_uri) / name if place.is_on_disk else None
+
+    def fetch(self, location: str, name: str, target: Path) -> None:
+        """Bring a file to this machine.
+
+        Raises:
+            StorageError: condition ``not_found`` when there is none.
+        """
+        with translating("read", f"{self._place(location).main_uri}/{name}"):
+            source = self.path(location, name)
+            if source is None:
+                self._session(location).download_file(name, target)
+            else:
+                shutil.copyfile(source, target)
+
+    def send(self, source: Path, location: str, name: str) -> None:
+        """Write a file of a table as a file of this machine is; not yet durable.
+
+        Raises:
+            StorageError: it could not be written.
+        """
+        with translating("write", f"{self._place(location).main_uri}/{name}"):
+            target = self.path(location, name)
+            if target is None:
+                self._session(location).upload_file(source, name)
+                return
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # Whoever reads the name meanwhile finds the old file or the new one.
+            part = target.with_name(f"{target.name}{_NOT_NAMED}{threading.get_ident()}")
+            try:
+                shutil.copyfile(source, part)
+                part.replace(target)
+            finally:
+                part.unlink(missing_ok=True)
+
+    def _place(self, location: str) -> Place:
+        with self._lock:
+            if location not in self._places:
+                self._places[location] = place_of(self._adapter, location, None)
+            return self._places[location]
+
+    def _session(self, location: str) -> LanceFileSession:
+        place = self._place(location)
+        with self._lock:
+            if location not in self._sessions:
+                self._sessions[location] = LanceFileSession(place.main_uri, storage_options=place.options)
+            return self._sessions[location]
