@@ -23,6 +23,8 @@ VERBS = {
     "changes baseline": ["changes", "baseline", "{uri}"],
     "branch merge": ["branch", "merge", "{uri}", "review"],
     "ensure-indices": ["ensure-indices", "{uri}"],
+    "copy": ["copy", "{uri}", "{uri}-copy"],
+    "repair": ["repair", "{uri}", "--relocate"],
 }
 
 

@@ -43,7 +43,7 @@ def test_without_a_verb_the_help_is_shown_and_the_usage_is_wrong(words: list[str
         (["plugin"], 'There is no command "plugin". Did you mean "plugins"?'),
         (
             ["zebra"],
-            'There is no command "zebra". There are: branch, changes, commit, diff, ensure-indices, explain, ',
+            'There is no command "zebra". There are: branch, changes, commit, copy, diff, ensure-indices, explain, ',
         ),
         (["storage", "chekc"], 'There is no command "chekc". Did you mean "check"?'),
         (["plugins", "one-too-many"], "one-too-many"),

@@ -41,6 +41,8 @@ Examples:
   omnigraph changes poll films.omni --start beginning
   omnigraph recovery list films.omni
   omnigraph export films.omni > films.jsonl
+  omnigraph copy films.omni s3://bucket/films
+  omnigraph repair films.omni --relocate
   omnigraph lint --schema library.pg --query loans.gq
   omnigraph explain --schema library.pg --query loans.gq --name at_home
   omnigraph schema plan --from library.pg --schema library-next.pg
@@ -91,6 +93,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         "branch": "omnigraph_cli.commands.branch:branch",
         "changes": "omnigraph_cli.commands.changes:changes",
         "commit": "omnigraph_cli.commands.commit:commit",
+        "copy": "omnigraph_cli.commands.copy:copy",
         "diff": "omnigraph_cli.commands.diff:diff",
         "ensure-indices": "omnigraph_cli.commands.ensure_indices:ensure_indices",
         "explain": "omnigraph_cli.commands.explain:explain",
@@ -102,6 +105,7 @@ def _show_version(ctx: click.Context, _param: click.Parameter, value: bool) -> N
         "plugins": "omnigraph_cli.commands.plugins:plugins",
         "query": "omnigraph_cli.commands.query:query",
         "recovery": "omnigraph_cli.commands.recovery:recovery",
+        "repair": "omnigraph_cli.commands.repair:repair",
         "schema": "omnigraph_cli.commands.schema:schema",
         "snapshot": "omnigraph_cli.commands.snapshot:snapshot",
         "storage": "omnigraph_cli.commands.storage:storage",

@@ -69,6 +69,8 @@ _RATED_APART: Final = (*_RATED[:-1], '{"isbn": "b2", "score": 5.0}', "--branch",
 _DIFF: Final = ("diff", "library.omni", "main", "review", "--json")
 _MERGE: Final = ("branch", "merge", "library.omni", "review", "--dry-run", "--json")
 _TAG: Final = ("tag", "create", "library.omni", "v1", "--as", "ann", "--json")
+_COPY: Final = ("copy", "library.omni", "copy.omni", "--json")
+_REPAIR: Final = ("repair", "copy.omni", "--relocate", "--json")
 _ONE_BOOK: Final = "query one($isbn: String) { match { $b: Book { isbn: $isbn } } return { $b.title } }"
 _EXPLAIN_GRAPH: Final = ("explain", "library.omni", "-e", _ONE_BOOK, "--json")
 
@@ -112,6 +114,7 @@ def steadied(document: dict[str, Any]) -> dict[str, Any]:
     text = _INCARNATION.sub(r'"\1-3b0c5d1e7f2a4968"', text)
     text = _TOKEN.sub(r'"\1..."', text)
     text = re.sub(r'"created_at": \d+', '"created_at": 1767225600000000', text)
+    text = re.sub(r'"bytes": \d+', '"bytes": 25000', text)
     result: dict[str, Any] = json.loads(text)
     return result
 
@@ -280,6 +283,19 @@ def _json_results() -> Iterator[str]:
         _TAG,
         "`line` and `manifest_version` say where the commit is. `omnigraph tag list` prints `tags`, `omnigraph tag\n"
         "delete` the name as `deleted`; `omnigraph commit graph` prints `format` and `drawing`.",
+    )
+    yield _example(
+        "A copy",
+        _COPY,
+        "`files` and `bytes` count what was copied. Each of `lost` is a `kind` (`branch` or `tag`) and a `name` that\n"
+        "cannot be read in the copy, because it cannot be in the graph, with the `reason`.",
+    )
+    yield _example(
+        "A repair",
+        _REPAIR,
+        "`relocated` are branches that name their files where these are now, and did not before; here there was\n"
+        "nothing to do. `versions` counts what was changed for it. See\n"
+        "[move or copy a graph](../how-to/move-or-copy-a-graph.md).",
     )
     yield _example(
         "How a query is run",

@@ -17,6 +17,7 @@ from rich.console import Console
 from rich.text import Text
 
 from omnigraph_cli.output import branch_text as _branch_text  # noqa: F401 - registers how branches read
+from omnigraph_cli.output import copy_text as _copy_text  # noqa: F401 - registers how copies and repairs read
 from omnigraph_cli.output import merge_text as _merge_text  # noqa: F401 - registers how merges read
 from omnigraph_cli.output import tag_text as _tag_text  # noqa: F401 - registers how tags read
 from omnigraph_cli.output.graph_text import problem_lines, problems_summary
