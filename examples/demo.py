@@ -77,7 +77,7 @@ class ForgetfulAdapter(MemoryAdapter):
 
 
 def main() -> None:
-    """Twelve promises of a graph, four of the storage below it, the command that tries those, three of languages."""
+    """Thirteen promises of a graph, four of the storage below it, the command that tries those, three of languages."""
     print(f"OmniGraph {omnigraph.__version__}. A film club becomes a graph, in memory, on disk and on an S3 server:")
     print("ministack, a process on this machine.\n")
     with open_places() as places, tempfile.TemporaryDirectory(prefix="omnigraph-demo-") as folder:
@@ -97,6 +97,7 @@ def main() -> None:
         show_feed(here)
         show_crash(here, places)
         show_copies(here, places)
+        show_moves(here, places)
         print("\nBelow a graph is storage. Who moves a small object publishes; so all of it rests on a few promises.")
         show_create(places)
         show_replace(places)
@@ -432,6 +433,30 @@ def show_copies(folder: Path, places: list[Place]) -> None:
         must(
             again == text, place, f"{len(text.splitlines()):,} lines, {len(text):,} characters: the same", "they differ"
         )
+
+
+def show_moves(folder: Path, places: list[Place]) -> None:
+    """A copy has every branch, and a graph that was moved says what it needs."""
+    chapter(
+        "A graph is copied whole, and one that was moved is repaired",
+        "Copied to disk and to S3 with its branches, from where it was renamed to: the branch must be the same there.",
+    )
+    run_omnigraph(folder, 0, "branch", "create", "films.omni", "club/new")
+    change(folder, 0, "retag", {"code": "DR-014", "tags": ["moving"]}, "--branch", "club/new", "--as", "ann")
+    with omnigraph.open(folder / "films.omni", mode="r") as graph:
+        text = "\n".join(graph.export(branch="club/new"))
+    (folder / "films.omni").rename(folder / "moved.omni")
+    shown = run_omnigraph(folder, 1, "diff", "moved.omni", "main", "club/new")
+    expect("omnigraph repair" in shown and "--relocate" in shown, "the way out is not told")
+    shown = run_omnigraph(folder, 0, "repair", "moved.omni", "--relocate")
+    expect("relocated club/new" in shown, "the branch was not relocated")
+    for place in places[1:]:
+        target, options = f"{place.store.root} copied", place.store.options
+        done = omnigraph.copy(folder / "moved.omni", target, options=options)
+        with omnigraph.open(target, mode="r", options=options) as copy:
+            is_same = "\n".join(copy.export(branch="club/new")) == text and not done.lost
+        must(is_same, place, f"{done.files} files, {len(done.branches)} branches: the same", "they differ")
+    (folder / "moved.omni").rename(folder / "films.omni")
 
 
 # ── the storage ──────────────────────────────────────────────────────────────────────────────────────────────────────

@@ -48,11 +48,13 @@ from omnigraph import (
     ChangeCause,
     Commit,
     CommitPage,
+    CopyResult,
     FeedPage,
     LoadResult,
     MaintenanceStats,
     MergeResult,
     MutationResult,
+    RepairReport,
     Result,
     Tag,
     errors,
@@ -502,9 +504,13 @@ def called(name: str, function: Any) -> str:
 
 
 def test_every_function_and_method_is_documented_with_its_exact_arguments():
-    functions = [called(name, getattr(omnigraph, name)) for name in ("init", "open", "discard_sidecar", "explain")]
+    functions = [
+        called(name, getattr(omnigraph, name)) for name in ("init", "open", "copy", "discard_sidecar", "explain")
+    ]
     assert documented_calls("Functions") == functions
-    assert documented_calls("`aio`") == [called(name, getattr(omnigraph.aio, name)) for name in ("init", "open")]
+    assert documented_calls("`aio`") == [
+        called(name, getattr(omnigraph.aio, name)) for name in ("init", "open", "copy")
+    ]
     methods = [called(name, each) for name, each in inspect.getmembers(Graph, inspect.isfunction) if name[0] != "_"]
     properties = [name for name, _ in inspect.getmembers(Graph, lambda each: isinstance(each, property))]
     assert sorted(documented_calls("`Graph`")) == sorted([*methods, *properties, "actor"])
@@ -517,7 +523,8 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
 
 
 @pytest.mark.parametrize(
-    "shape", [LoadResult, MaintenanceStats, MutationResult, Commit, Branch, MergeResult, Tag, Change]
+    "shape",
+    [LoadResult, MaintenanceStats, MutationResult, Commit, Branch, MergeResult, Tag, Change, CopyResult, RepairReport],
 )
 def test_every_field_of_a_shape_is_documented(shape: type):
     fields = list(inspect.signature(shape).parameters)

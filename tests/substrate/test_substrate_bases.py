@@ -2,7 +2,7 @@
 
 Lance calls such a place a base. What stands here is why a graph that was moved with other tools needs its forks to be
 relocated, why that is done in the files of their versions, and that nothing else of a version depends on the place.
-See docs/adr/0022-copies-and-moves.md.
+See docs/adr/0023-copies-and-moves.md.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
 A manifest lists its bases in field 18, and everything else of it names them by number. So a line that was moved needs
 its bases to say where they are now, and nothing more: rows, ids, stamps, indexes and all older versions stay as they
 are. Lance has a call that adds bases to the newest version; it makes a version of its own, and older versions, tags and
-merges of branches that parted there stay unreadable, see docs/adr/0022-copies-and-moves.md.
+merges of branches that parted there stay unreadable, see docs/adr/0023-copies-and-moves.md.
 
 The sections before the manifest are named by their offsets, which do not change, because it is the last one.
 """
