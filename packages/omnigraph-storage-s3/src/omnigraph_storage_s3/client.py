@@ -117,14 +117,19 @@ class S3Client:
         _close_own(self._connections)
 
     def _repeat(self, request: Request[T], may_repeat: Callable[[BaseException], bool]) -> T:
-        for attempt in range(1, ATTEMPTS):
+        failure: Exception | None = None
+        for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self.send(request)
+            except StoreSilentError as error:
+                # That there is no time for another attempt says less than why there would be one.
+                raise failure or error from None
             except Exception as error:
-                if isinstance(error, StoreSilentError) or not may_repeat(error):
+                if attempt == ATTEMPTS or not may_repeat(error):
                     raise
+                failure = error
             pause(attempt)
-        return self.send(request)
+        raise AssertionError("the last attempt returns or raises")
 
     def _connection(self) -> _Connection:
         if self._is_closed:
