@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import shutil
+import tempfile
 import threading
 from pathlib import Path
 
@@ -238,6 +240,23 @@ def test_it_is_awaited_and_cancelled(made: Path, tmp_path: Path):
     asyncio.run(work())
 
 
+@pytest.mark.parametrize("step", ["copyfile", "mkdtemp"])
+def test_a_full_disk_is_told_and_leaves_nothing(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str):
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    real = {"copyfile": shutil.copyfile, "mkdtemp": tempfile.mkdtemp}[step]
+    calls = iter(range(1000))
+    owner = shutil if step == "copyfile" else tempfile
+    monkeypatch.setattr(owner, step, lambda *given, **named: (full if next(calls) > 9 else real)(*given, **named))
+    with pytest.raises(StorageError, match=r"(?i)no space left") as caught:
+        og.copy(made, tmp_path / "copy")
+    assert (caught.value.condition, caught.value.help) == (StorageCondition.CONFIGURATION, "Free space on the device.")
+    assert nothing_is_there(tmp_path / "copy")
+    monkeypatch.undo()
+    og.copy(made, tmp_path / "copy")
+
+
 class DiedHereError(BaseException):
     """Stands for the end of the process: nothing is tidied up after it."""
 
@@ -339,7 +358,8 @@ def test_what_cannot_be_read_of_other_branches_is_told_and_the_rest_is_copied(ow
     newest.write_bytes(newest.read_bytes()[:-100])
     for each in own.glob(f"nodes/*/tree/{refs['review']['physical']}.*/data/*.lance"):
         each.unlink()
-    (own / "_refs" / "branches" / "odd.json").write_text("{")
+    for kind in ("branches", "tags"):
+        (own / "_refs" / kind / "odd.json").write_text("{")
     done = og.copy(own, tmp_path / "copy")
     assert {(each.kind, each.name) for each in done.lost} == {
         ("branch", "deep"),
@@ -347,8 +367,10 @@ def test_what_cannot_be_read_of_other_branches_is_told_and_the_rest_is_copied(ow
         ("branch", "odd"),
         ("branch", "review"),
         ("tag", "gone too"),
+        ("tag", "odd"),
         ("tag", "reviewed"),
     }
+    assert (done.branches, done.tags) == (("main", "deep", "fresh", "review"), ("gone too", "reviewed", "second"))
     assert all(each.reason for each in done.lost)
     with og.open(tmp_path / "copy") as graph:
         assert codes(graph) == WHAT_BRANCHES_HOLD["main"]

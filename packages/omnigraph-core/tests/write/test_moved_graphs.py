@@ -26,6 +26,7 @@ from omnigraph.errors import (
     RelocationRequiredError,
 )
 from omnigraph.failpoints import PUBLISH_BEFORE_COMMIT, RELOCATE_TABLES_DONE
+from omnigraph.tables import relocating
 from omnigraph.testing.faults import Raise, armed
 from omnigraph.testing.invariants import assert_graph_is_whole
 
@@ -247,3 +248,8 @@ def test_a_write_that_was_cut_off_before_the_move_is_settled_after_the_repair(tm
         assert graph.recoveries.pending() == []
         assert codes(graph, "review") in (["m1", "review"], ["cut", "m1", "review"])
         assert_graph_is_whole(graph)
+
+
+def test_versions_too_large_for_a_control_object_are_relocated_too(moved: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(relocating, "MAX_OBJECT_BYTES", 0)
+    relocated(moved)

@@ -79,11 +79,15 @@ def list_tags(adapter: StorageAdapter) -> tuple[Tag, ...]:
     Raises:
         FormatError: the object of one is damaged.
     """
-    # An object of another form is of no tag: none of ours was ever called so.
-    names = [name_of_segment(each.name) for each in adapter.list_dir(adapter.key(TAGS_PREFIX))]
     # One that was deleted since it was listed is no tag any more.
-    tags = (_read(adapter, name) for name in sorted(each for each in names if each is not None))
+    tags = (_read(adapter, name) for name in list_tag_names(adapter))
     return tuple(each for each in tags if each is not None)
+
+
+def list_tag_names(adapter: StorageAdapter) -> list[str]:
+    """The name of every tag; one request. Objects of another form are of no tag: none of ours was ever called so."""
+    names = (name_of_segment(each.name) for each in adapter.list_dir(adapter.key(TAGS_PREFIX)))
+    return sorted(each for each in names if each is not None)
 
 
 def spell_tag(tag: Tag) -> bytes:

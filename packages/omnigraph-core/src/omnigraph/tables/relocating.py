@@ -24,9 +24,11 @@ from omnigraph.storage.objects import MAX_OBJECT_BYTES
 from omnigraph.tables.base_paths import is_same_table, split_line
 from omnigraph.tables.manifest_bases import ManifestFormError, bases_of, with_bases
 from omnigraph.tables.opening import Place, place_of
-from omnigraph.tables.table_files import TableFiles
+from omnigraph.tables.table_files import TableFiles, own_disk
 
 THREADS: Final = 8
+_MAX_VERSION_BYTES: Final = 2**30
+"""No version of a table with a million parts is as large."""
 _VERSION_OF_FORK: Final = re.compile(r"(?P<location>.+)/tree/(?P<line>[^/]+)/_versions/d?\d+\.manifest\Z")
 
 
@@ -94,18 +96,18 @@ def relocate_lines(adapter: StorageAdapter, keys: Iterable[ObjectKey]) -> Reloca
 
 def _relocate(adapter: StorageAdapter, files: TableFiles, version: LineVersion) -> bool:
     place = place_of(adapter, version.location, None)
-    with tempfile.TemporaryDirectory(prefix="omnigraph-") as folder:
+    key = adapter.key(f"{version.location}/{version.name}")
+    data = adapter.read(key, max_bytes=_MAX_VERSION_BYTES)
+    changed = rebased(data, version, place, keeps=lambda base: is_same_table(base, place))
+    if changed == data:
+        return False
+    if len(changed) <= MAX_OBJECT_BYTES:
+        adapter.write(key, changed)
+        return True
+    with own_disk("write", adapter.uri(key)), tempfile.TemporaryDirectory(prefix="omnigraph-") as folder:
         path = Path(folder) / "version"
-        files.fetch(version.location, version.name, path)
-        data = path.read_bytes()
-        changed = rebased(data, version, place, keeps=lambda base: is_same_table(base, place))
-        if changed == data:
-            return False
-        if len(changed) <= MAX_OBJECT_BYTES:
-            adapter.write(adapter.key(f"{version.location}/{version.name}"), changed)
-        else:
-            path.write_bytes(changed)
-            files.send(path, version.location, version.name)
+        path.write_bytes(changed)
+        files.send(path, version.location, version.name)
     return True
 
 

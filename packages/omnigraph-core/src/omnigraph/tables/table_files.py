@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import shutil
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
 from lance.file import LanceFileSession
 
+from omnigraph.errors import StorageError
 from omnigraph.storage import StorageAdapter
+from omnigraph.storage.failures import advice_for, condition_of, describe_failure
 from omnigraph.tables.base_paths import split_line
 from omnigraph.tables.failures import translating
 from omnigraph.tables.handles import LanceSnapshot
@@ -40,6 +44,22 @@ def named_files(snapshot: LanceSnapshot) -> frozenset[str]:
     return frozenset(found)
 
 
+@contextmanager
+def own_disk(doing: str, uri: str) -> Iterator[None]:
+    """Turn what the disks of this machine raise in the block into a ``StorageError``; ``doing`` is a verb."""
+    try:
+        yield
+    except OSError as error:
+        condition = condition_of(error)
+        raise StorageError(
+            f"Could not {doing} {uri}: {describe_failure(error)}.",
+            condition=condition,
+            uri=uri,
+            help=advice_for(error, condition, doing),
+            details={"verb": doing},
+        ) from error
+
+
 class TableFiles:
     """The files of the tables below one root. Safe to share between threads."""
 
@@ -60,12 +80,13 @@ class TableFiles:
         Raises:
             StorageError: condition ``not_found`` when there is none.
         """
-        with translating("read", f"{self._place(location).main_uri}/{name}"):
-            source = self.path(location, name)
-            if source is None:
-                self._session(location).download_file(name, target)
-            else:
+        source, uri = self.path(location, name), f"{self._place(location).main_uri}/{name}"
+        if source is not None:
+            with own_disk("read", uri):
                 shutil.copyfile(source, target)
+            return
+        with translating("read", uri):
+            self._session(location).download_file(name, target)
 
     def send(self, source: Path, location: str, name: str) -> None:
         """Write a file of a table as a file of this machine is; not yet durable.
@@ -73,11 +94,12 @@ class TableFiles:
         Raises:
             StorageError: it could not be written.
         """
-        with translating("write", f"{self._place(location).main_uri}/{name}"):
-            target = self.path(location, name)
-            if target is None:
+        target, uri = self.path(location, name), f"{self._place(location).main_uri}/{name}"
+        if target is None:
+            with translating("write", uri):
                 self._session(location).upload_file(source, name)
-                return
+            return
+        with own_disk("write", uri):
             target.parent.mkdir(parents=True, exist_ok=True)
             # Whoever reads the name meanwhile finds the old file or the new one.
             part = target.with_name(f"{target.name}{_NOT_NAMED}{threading.get_ident()}")

@@ -52,13 +52,13 @@ from omnigraph.history.log import MANIFEST, ManifestLog, open_manifest
 from omnigraph.history.recoveries import RECOVERIES
 from omnigraph.history.repository import Repository
 from omnigraph.history.schemas import SCHEMA_PREFIX
-from omnigraph.history.tags import TAGS_PREFIX, Tag, list_tags, spell_tag, tag_key
+from omnigraph.history.tags import TAGS_PREFIX, Tag, list_tag_names, read_tag, spell_tag, tag_key
 from omnigraph.plugins import verify_place
 from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.storage.keys import ROOT
 from omnigraph.tables.opening import place_of, version_of_name
 from omnigraph.tables.relocating import LineVersion, rebased
-from omnigraph.tables.table_files import TableFiles
+from omnigraph.tables.table_files import TableFiles, own_disk
 from omnigraph.write.init_claim import CLAIM, SCHEMA_COPY, finish_copy, take_claim
 from omnigraph.write.opening import find_main, repository_at
 from omnigraph.write.relocation import TABLE_PREFIXES
@@ -74,7 +74,7 @@ _log: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostHistory:
-    """A branch or tag of which the copy has the files, and which it cannot read, as the source cannot.
+    """A branch or tag that the copy cannot read, as the source cannot; it has the files that were there.
 
     Attributes:
         kind: ``branch`` or ``tag``.
@@ -182,7 +182,7 @@ class _Cut:
 
     Attributes:
         branches: main first; one whose object is damaged is not among them.
-        damaged: names of branches whose object is damaged, with the reason.
+        damaged: branches and tags whose object is damaged; the copy does not have them.
     """
 
     branches: tuple[BranchRef, ...]
@@ -200,7 +200,15 @@ class _Cut:
                 continue
             except FormatError as error:
                 damaged.append(LostHistory(kind="branch", name=name, reason=error.message))
-        return cls(branches=tuple(branches), damaged=tuple(damaged), tags=list_tags(adapter))
+        tags = []
+        for name in list_tag_names(adapter):
+            try:
+                tags.append(read_tag(adapter, name))
+            except NotFoundError:
+                continue
+            except FormatError as error:
+                damaged.append(LostHistory(kind="tag", name=name, reason=error.message))
+        return cls(branches=tuple(branches), damaged=tuple(damaged), tags=tuple(tags))
 
     @property
     def main(self) -> BranchRef:
@@ -318,7 +326,8 @@ class _Copying:
         """Copy one file, and compare what is there then; its size."""
         location = _location_of(key)
         name = key.value[len(location) + 1 :]
-        with tempfile.TemporaryDirectory(dir=self._folder) as folder:
+        # Files on their way are kept on this machine, and its disk may be full too.
+        with own_disk("copy", self._source.uri(key)), tempfile.TemporaryDirectory(dir=self._folder) as folder:
             path = self._from.path(location, name)
             if path is None:
                 path = Path(folder) / "file"
