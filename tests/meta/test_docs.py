@@ -51,6 +51,7 @@ from omnigraph import (
     CopyResult,
     FeedPage,
     LoadResult,
+    LostHistory,
     MaintenanceStats,
     MergeResult,
     MutationResult,
@@ -524,7 +525,19 @@ def test_every_function_and_method_is_documented_with_its_exact_arguments():
 
 @pytest.mark.parametrize(
     "shape",
-    [LoadResult, MaintenanceStats, MutationResult, Commit, Branch, MergeResult, Tag, Change, CopyResult, RepairReport],
+    [
+        LoadResult,
+        MaintenanceStats,
+        MutationResult,
+        Commit,
+        Branch,
+        MergeResult,
+        Tag,
+        Change,
+        CopyResult,
+        LostHistory,
+        RepairReport,
+    ],
 )
 def test_every_field_of_a_shape_is_documented(shape: type):
     fields = list(inspect.signature(shape).parameters)
