@@ -23,7 +23,7 @@ DISK_BYTES = 96 << 20
 OPERATIONS_OF_A_WRITER = 12
 WRITERS_OF_A_WORLD = 4
 LIFE_SECONDS = 120.0
-KEPT_BYTES = 512 << 10
+KEPT_BYTES = 256 << 10
 """What a failed operation may leave: versions of tables that had moved, the withdrawn plan, an audit row."""
 
 ALLOWED = frozenset({"storage", "outcome_unknown", "recovery_required"})
