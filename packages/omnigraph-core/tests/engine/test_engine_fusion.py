@@ -27,14 +27,18 @@ NEAREST, BM25 = "nearest($d.v, [1.0, 0.25, 0.125])", 'bm25($d.title, "gold wolf"
 TEXT = ValueType(Scalar.STRING)
 GROUP = PropertyRef("d", "group", ValueType(Scalar.I32))
 RANKING = Rrf(*(Bm25(PropertyRef("d", "t", TEXT), Constant(each, TEXT)) for each in ("a", "b")))  # type: ignore[arg-type]
-EXECUTION = Execution(
-    source=cast("Any", None),
-    parameters={},
-    now=0,
-    spending=Spending(QueryBudget()),
-    settings=Settings(),
-    embed=cast("Any", None),
-)
+
+
+def execution() -> Execution:
+    """Of a query that begins now: its time runs from here."""
+    return Execution(
+        source=cast("Any", None),
+        parameters={},
+        now=0,
+        spending=Spending(QueryBudget()),
+        settings=Settings(),
+        embed=cast("Any", None),
+    )
 
 
 @given(
@@ -65,7 +69,7 @@ def test_the_best_entities_keep_all_their_rows(
         .scoring({Place(ranking, arm): pa.array(each, pa.int64()) for arm, each in enumerate(places, 1)})
     )
     ties = (SortKey(GROUP, is_descending=True),) if has_ties else ()
-    result = fuse(Fuse(OneRow(), ranking, count, ties), frame, EXECUTION)
+    result = fuse(Fuse(OneRow(), ranking, count, ties), frame, execution())
 
     best = fused([[each for each in arm if each in rows] for arm in arms], 60 if k is None else k)
     if has_ties:

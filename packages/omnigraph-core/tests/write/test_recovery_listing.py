@@ -26,7 +26,7 @@ def note_taken_back(graph: og.Graph, commit: og.Commit, number: int = 0) -> None
         tables=(),
         created_at=commit.created_at + timedelta(microseconds=1),
     )
-    record_recovery(graph._repository.logs, taken_back)
+    record_recovery(graph._repository.manifests, taken_back)
 
 
 @pytest.mark.parametrize("is_made_anew", [False, True])

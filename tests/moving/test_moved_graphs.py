@@ -14,8 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from branch_world import ADD, SCHEMA, codes, film
-from moving_world import WHAT_BRANCHES_HOLD, make, tell
+from moving_world import ADD, SCHEMA, WHAT_BRANCHES_HOLD, codes, film, make, tell
 
 import omnigraph as og
 from omnigraph.errors import (

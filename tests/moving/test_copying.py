@@ -11,8 +11,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from branch_world import ADD, DROP, SCHEMA, codes, film, new_graph
-from moving_world import WHAT_BRANCHES_HOLD, make, tell
+from moving_world import ADD, DROP, SCHEMA, WHAT_BRANCHES_HOLD, codes, film, make, tell
 
 import omnigraph as og
 from omnigraph import aio, failpoints
@@ -145,7 +144,8 @@ def test_a_copy_of_a_graph_that_is_written_to_is_one_of_its_states(tmp_path: Pat
 
 
 def test_what_is_at_the_target_is_never_touched(made: Path, tmp_path: Path):
-    with new_graph(str(tmp_path / "graph")) as graph:
+    with og.init(tmp_path / "graph", schema=SCHEMA) as graph:
+        graph.load([film("f1")], "append")
         before = codes(graph)
     (tmp_path / "files").mkdir()
     (tmp_path / "files" / "note.txt").write_text("mine")
@@ -170,7 +170,10 @@ def test_a_place_inside_of_the_other_one_is_refused(made: Path, inside: str):
 
 
 def test_a_graph_in_memory_is_refused(made: Path, tmp_path: Path):
-    with new_graph() as graph, pytest.raises(InvalidInputError, match=r"in memory.*export"):
+    with (
+        og.init("memory://to-be-copied", schema=SCHEMA) as graph,
+        pytest.raises(InvalidInputError, match=r"in memory.*export"),
+    ):
         og.copy(graph.uri, tmp_path / "copy")
     with pytest.raises(InvalidInputError, match=r"in memory.*export"):
         og.copy(made, "memory://copied")

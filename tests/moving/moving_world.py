@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from branch_world import SCHEMA, film
-
 import omnigraph as og
+
+SCHEMA = """
+node Film { code: String @key  title: String?  year: I32? }
+node Person { name: String @key }
+edge Saw: Person -> Film
+"""
+
+ADD = "query add($code: String) { insert Film { code: $code } }"
+DROP = "query drop($code: String) { delete Film where code = $code }"
 
 WHAT_BRANCHES_HOLD = {
     "main": ["m1", "m2"],
@@ -45,3 +52,11 @@ def tell(graph: og.Graph) -> dict[str, object]:
             for each in listed
         },
     }
+
+
+def film(code: str) -> dict[str, Any]:
+    return {"type": "Film", "data": {"code": code}}
+
+
+def codes(graph: og.Graph, branch: str = "main", **where: Any) -> list[str]:
+    return sorted(row["code"] for row in graph.table("Film", ["code"], branch=branch, **where))
