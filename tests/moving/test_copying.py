@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import json
+import re
 import shutil
 import tempfile
 import threading
@@ -94,6 +95,23 @@ def test_a_copy_shows_everything_that_the_graph_shows_and_needs_nothing_of_it(ma
     assert not any(str(source).encode() in data for data in there.values())
 
 
+def test_a_branch_reads_on_a_line_of_a_deleted_one_that_an_older_tag_shows(tmp_path: Path):
+    """What such a tag shows is not the newest of its line that is needed."""
+    with og.init(tmp_path / "graph", schema=SCHEMA) as graph:
+        graph.branches.create("parent")
+        graph.load([film("p1")], "append", branch="parent")
+        graph.tags.create("older", graph.branches.show("parent").head)
+        graph.load([film("p2")], "append", branch="parent")
+        graph.branches.create("child", "parent")
+        graph.branches.delete("parent")
+        before = tell(graph)
+    assert og.copy(tmp_path / "graph", tmp_path / "copy").lost == ()
+    with og.open(tmp_path / "copy") as copy:
+        assert codes(copy, "child") == ["p1", "p2"]
+        assert tell(copy) == before
+        assert_graph_is_whole(copy)
+
+
 def test_the_copy_is_written_and_merged_and_the_graph_does_not_change(made: Path, own: Path):
     before = files(made)
     with og.open(own) as graph:
@@ -138,6 +156,55 @@ def test_a_copy_of_a_graph_that_is_written_to_is_one_of_its_states(tmp_path: Pat
             assert each.head in heads[each.name]
             assert len(codes(copy, each.name)) >= len(WHAT_BRANCHES_HOLD[each.name])
         assert_graph_is_whole(copy)
+
+
+def test_a_file_that_its_writer_takes_away_meanwhile_stays_behind(
+    made: Path, own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """A load that fails removes its files, which were never published; whoever copies may have listed them."""
+    stray = next(own.glob("nodes/*/data")) / "of a load that failed.lance"
+    stray.write_bytes(b"rows")
+    real = TableFiles.path
+
+    def path(self: TableFiles, location: str, name: str) -> Path | None:
+        if name.endswith(stray.name):
+            stray.unlink(missing_ok=True)
+        return real(self, location, name)
+
+    monkeypatch.setattr(TableFiles, "path", path)
+    done = og.copy(own, tmp_path / "copy")
+    assert (done.lost, stray.exists()) == ((), False)
+    with og.open(tmp_path / "copy") as copy, og.open(made, mode="r") as graph:
+        assert tell(copy) == tell(graph)
+
+
+def test_files_that_lance_is_writing_stay_behind(own: Path, tmp_path: Path):
+    """On a disk it gives a file its name when it is whole; see tests/substrate."""
+    for folder in ("data", "_indices/of a build"):
+        unfinished = next(own.glob("nodes/*")) / folder / ".tmpAbCdEf"
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_bytes(b"the first")
+    og.copy(own, tmp_path / "copy")
+    assert not any(".tmp" in name for name in files(tmp_path / "copy"))
+
+
+@pytest.mark.parametrize("branch", ["main", "deep"])
+def test_a_data_file_that_is_cut_short_is_found(own: Path, tmp_path: Path, branch: str):
+    """It is the same in the copy, so that reading it again finds nothing; its version says how long it was."""
+    with og.open(own, mode="r") as graph:
+        shown = {each["name"]: each["physical_branch"] for each in graph.snapshot(branch).to_dict()["types"]}
+    line = shown["Film"]
+    for each in own.glob(f"nodes/*/{'data' if line is None else f'tree/{line}/data'}/*.lance"):
+        each.write_bytes(each.read_bytes()[:-1])
+    problem = r"Film has a file .* of \d+ bytes instead of \d+"
+    if branch == "main":
+        with pytest.raises(FormatError, match=problem):
+            og.copy(own, tmp_path / "copy")
+        assert nothing_is_there(tmp_path / "copy")
+        return
+    (lost,) = og.copy(own, tmp_path / "copy").lost
+    assert lost.name == "deep"
+    assert re.search(problem, lost.reason)
 
 
 # ── where it may go ──────────────────────────────────────────────────────────────────────────────────────────────────

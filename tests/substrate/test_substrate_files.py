@@ -13,7 +13,7 @@ by the version that a commit returned; ``.txn`` files and the hint are not among
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pyarrow as pa
@@ -86,6 +86,23 @@ def test_a_staged_append_or_overwrite_is_its_data_files(disk: Place, stage: Any)
     new, staged = changed(disk, lambda: stage(base, rows(5)))
     assert new == data_files(staged.operation.fragments)
     assert len(new) == 1
+
+
+def test_a_data_file_has_another_name_until_it_is_whole(disk: Place):
+    """So a name of a data file never stands for a part of one; and who copies leaves out what begins so."""
+    base = two_fragments(disk)
+    before, seen = set(disk.files()), set[str]()
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(100, 104):
+            seen.update(disk.files())
+            yield from rows(number).to_batches()
+
+    written = write_fragments(pa.RecordBatchReader.from_batches(rows(1).schema, batches()), base)
+    under_way = seen - before
+    assert under_way
+    assert all(each.startswith("data/.tmp") for each in under_way)
+    assert set(disk.files()) - before == data_files(written)
 
 
 def test_a_staged_overwrite_by_nothing_writes_nothing(disk: Place):

@@ -15,7 +15,7 @@ file format makes of it. Durability is in the hands of the caller, who knows the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph._sealed import Sealed
@@ -158,8 +158,11 @@ class TableStorage(MergeSteps, Sealed, ABC):
         """What a publish records of this version."""
 
     @abstractmethod
-    def named_files(self, handle: SnapshotHandle) -> frozenset[str]:
-        """Keys of the files that hold the rows of a version and say which are deleted, on whatever line; no request."""
+    def named_files(self, handle: SnapshotHandle) -> Mapping[str, int | None]:
+        """Keys of the files that hold the rows of a version and say which are deleted, on whatever line; no request.
+
+        With their sizes, where the version says them.
+        """
 
     @abstractmethod
     def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:

@@ -9,7 +9,7 @@ The work is done by the modules beside it: ``reading``, ``parts``, ``deletions``
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -194,7 +194,7 @@ class LanceTables(LanceMergeSteps):
         snapshot = snapshot_of(handle)
         return _state(snapshot.place, snapshot.pin.version, reading.count_rows(snapshot.dataset))
 
-    def named_files(self, handle: SnapshotHandle) -> frozenset[str]:
+    def named_files(self, handle: SnapshotHandle) -> Mapping[str, int | None]:
         return named_files(snapshot_of(handle))
 
     def expected(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> ExpectedVersion | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -16,7 +16,7 @@ from typing import Final
 from lance.file import LanceFileSession
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import StorageAdapter
+from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.storage.failures import advice_for, condition_of, describe_failure
 from omnigraph.tables.base_paths import split_line
 from omnigraph.tables.failures import translating
@@ -24,10 +24,19 @@ from omnigraph.tables.handles import LanceSnapshot
 from omnigraph.tables.opening import Place, place_of
 
 _NOT_NAMED: Final = "#"
+_UNFINISHED: Final = ".tmp"
 
 
-def named_files(snapshot: LanceSnapshot) -> frozenset[str]:
-    """Keys of the data and deletion files of a version, on its own line and on those that it was forked from."""
+def is_unfinished(key: ObjectKey) -> bool:
+    """Whether a file is one that Lance is writing on a disk: it gets its name when it is whole."""
+    return key.name.startswith(_UNFINISHED)
+
+
+def named_files(snapshot: LanceSnapshot) -> Mapping[str, int | None]:
+    """Keys of the data and deletion files of a version, on its own line and on those that it was forked from.
+
+    With their sizes, where the version says them: it does so of data.
+    """
     place = snapshot.place
     bases = {number: split_line(base.path)[1] for number, base in snapshot.dataset.base_paths().items()}
 
@@ -35,13 +44,13 @@ def named_files(snapshot: LanceSnapshot) -> frozenset[str]:
         line = str(place.key) if base is None else f"{place.main_key}{bases[base]}"
         return f"{line}/{name}"
 
-    found: set[str] = set()
+    found: dict[str, int | None] = {}
     for fragment in snapshot.dataset.get_fragments():
         parts = fragment.metadata
-        found.update(key(each.base_id, f"data/{each.path}") for each in parts.files)
+        found.update({key(each.base_id, f"data/{each.path}"): each.file_size_bytes for each in parts.files})
         if parts.deletion_file is not None:
-            found.add(key(parts.deletion_file.base_id, parts.deletion_file.path(fragment.fragment_id)))
-    return frozenset(found)
+            found[key(parts.deletion_file.base_id, parts.deletion_file.path(fragment.fragment_id))] = None
+    return found
 
 
 @contextmanager

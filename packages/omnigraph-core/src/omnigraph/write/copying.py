@@ -58,7 +58,7 @@ from omnigraph.storage import ObjectKey, StorageAdapter
 from omnigraph.storage.keys import ROOT
 from omnigraph.tables.opening import place_of, version_of_name
 from omnigraph.tables.relocating import LineVersion, rebased
-from omnigraph.tables.table_files import TableFiles, own_disk
+from omnigraph.tables.table_files import TableFiles, is_unfinished, own_disk
 from omnigraph.write.init_claim import CLAIM, SCHEMA_COPY, finish_copy, take_claim
 from omnigraph.write.opening import find_main, repository_at
 from omnigraph.write.relocation import TABLE_PREFIXES
@@ -233,7 +233,7 @@ class _Copying:
         self._verify = verify
         self._from = TableFiles(source)
         self._to = TableFiles(target)
-        self._copied: set[str] = set()
+        self._copied: dict[str, int] = {}
         self._head = ""
         self.files = 0
         self.bytes = 0
@@ -248,7 +248,8 @@ class _Copying:
         try:
             shown, lost = self._shown(copy)
             self._head = shown[0].log.state.head.id
-            pinned = _newest_pins(each.log for each in shown)
+            # A tag may show an old version of a line whose branch is gone, and other branches read newer ones of it.
+            pinned = _newest_pins(each.log for each in shown if each.kind == "branch")
             for prefix in (*TABLE_PREFIXES, RECOVERIES):
                 published = [each for each in versions[prefix] if not _is_above(each, pinned)]
                 self._copy([*published, *self._others(prefix)])
@@ -302,25 +303,34 @@ class _Copying:
     def _others(self, prefix: str) -> list[ObjectKey]:
         """The other files of these tables. Detached versions and hints are of use to writers only."""
         check_cancelled()
-        return [each for each in self._source.list(self._source.key(prefix)) if each.parent.name != _VERSIONS]
+        found = self._source.list(self._source.key(prefix))
+        return [each for each in found if each.parent.name != _VERSIONS and not is_unfinished(each)]
 
     def _copy(self, keys: Sequence[ObjectKey]) -> None:
         check = checker()
 
-        def copy(key: ObjectKey) -> int:
+        def copy(key: ObjectKey) -> int | None:
             check()
-            return self._copy_file(key)
+            try:
+                return self._copy_file(key)
+            except StorageError as error:
+                if error.condition is not StorageCondition.NOT_FOUND or self._source.exists(key):
+                    raise
+                # Its writer took it away since it was listed, unpublished. Whether one is missing is looked at later.
+                _log.info("It is not copied, because it is not there any more: %s", error)
+                return None
 
         with tempfile.TemporaryDirectory(prefix="omnigraph-copy-") as folder, ThreadPoolExecutor(THREADS) as threads:
             self._folder = Path(folder)
             try:
                 for key, size in zip(keys, threads.map(copy, keys), strict=True):
-                    self._note(key, size)
+                    if size is not None:
+                        self._note(key, size)
                     reach(failpoints.COPY_FILE_COPIED)
             except BaseException:
                 threads.shutdown(cancel_futures=True)
                 raise
-        self._target.make_durable(self._target.key(str(each)) for each in keys)
+        self._target.make_durable(self._target.key(str(each)) for each in keys if str(each) in self._copied)
 
     def _copy_file(self, key: ObjectKey) -> int:
         """Copy one file, and compare what is there then; its size."""
@@ -375,7 +385,7 @@ class _Copying:
         self._note(key, len(data))
 
     def _note(self, key: ObjectKey, size: int) -> None:
-        self._copied.add(str(key))
+        self._copied[str(key)] = size
         self.files += 1
         self.bytes += size
 
@@ -414,14 +424,23 @@ class _Copying:
             check_cancelled()
             handle = copy.tables.open_at(entry.pin)
             rows = copy.tables.table_state(handle).row_count
-            missing = copy.tables.named_files(handle) - self._copied
-            if rows != entry.row_count or missing:
-                why = f"{entry.key} has {rows} rows instead of {entry.row_count}"
+            wrong = self._wrong_file(copy.tables.named_files(handle))
+            if rows != entry.row_count or wrong:
                 raise FormatError(
-                    f"The graph is damaged: {f'of {entry.key} there is no {min(missing)}' if missing else why}.",
+                    f"The graph is damaged: {entry.key} {wrong or f'has {rows} rows instead of {entry.row_count}'}.",
                     help="Restore the graph from another copy, or copy what can be read: omnigraph export.",
                     details={"uri": str(self._source.root), "table_key": entry.key},
                 )
+
+    def _wrong_file(self, named: Mapping[str, int | None]) -> str:
+        """What is wrong with the files that a version names, by their sizes where it knows them; or nothing."""
+        for name, size in sorted(named.items()):
+            copied = self._copied.get(name)
+            if copied is None:
+                return f"has no file {name}"
+            if size not in (None, copied):
+                return f"has a file {name} of {copied} bytes instead of {size}"
+        return ""
 
 
 def _newest_pins(logs: Iterable[ManifestLog]) -> Mapping[tuple[str, str | None], int]:
