@@ -6,6 +6,7 @@ Resident memory over 20,000 commits is measured by benchmarks/memory.py.
 from __future__ import annotations
 
 import gc
+import time
 import tracemalloc
 from collections import Counter
 from functools import lru_cache
@@ -35,6 +36,10 @@ def insert(graph: og.Graph, count: int, *, first: int = 0) -> None:
     for number in range(first, first + count):
         graph.mutate(INSERT, params={"key": f"p{number}"})
     graph._tail.wait()
+
+
+def insert_on(graph: og.Graph, branch: str) -> None:
+    graph.mutate(INSERT, params={"key": f"{branch}-{time.time_ns()}"}, branch=branch)
 
 
 def objects_of_lance() -> Counter[str]:
@@ -101,6 +106,42 @@ def test_a_commit_leaves_less_than_a_kilobyte_behind(monkeypatch: pytest.MonkeyP
         finally:
             tracemalloc.stop()
     assert grown / COUNTED < 1_000
+
+
+def test_branches_that_are_gone_leave_nothing_behind(tmp_path: Path):
+    with og.init(tmp_path / "graph", schema=SCHEMA) as graph:
+        insert(graph, 2)
+        counts = []
+        for number in range(4):
+            graph.branches.create("work")
+            insert_on(graph, "work")
+            assert graph.query(COUNT, branch="work").rows() == [{"n": 3 + number}]
+            graph.branches.merge("work", delete_branch=True)
+            repository = graph._repository
+            lines = {pin.branch for pin in repository.warm._kept} | {
+                pin.branch for pin in repository.tables._handles._values
+            }
+            counts.append((len(repository._newest), len(lines)))
+        # main has a version of its own, or shows that of the last branch.
+        assert max(counts) <= (1, 2)
+
+
+def test_what_another_branch_shows_of_one_that_is_gone_stays_open():
+    with og.init("memory://many-commits-heir", schema=SCHEMA) as graph:
+        graph.branches.create("work")
+        insert_on(graph, "work")
+        graph.branches.create("heir", base="work")
+        assert graph.query(COUNT, branch="heir").rows() == [{"n": 1}]
+        repository = graph._repository
+        ref = repository.resolve("work")
+        [pin] = [entry.pin for entry in repository.known("heir").state.entries.values()]
+        repository.rivals.meet(ref.incarnation)
+        graph.branches.delete("work")
+        assert not repository.rivals.are_near(ref.incarnation)
+        assert pin in repository.tables._handles._values
+        graph.branches.delete("heir")
+        repository.forget_branch(ref)
+        assert pin not in repository.tables._handles._values
 
 
 def test_a_handle_that_follows_another_keeps_few_versions(tmp_path: Path):

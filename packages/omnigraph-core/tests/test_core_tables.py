@@ -36,7 +36,7 @@ def test_table_storage_has_reads_staged_writes_and_explicit_commits_only():
     reads = {
         "open_at", "schema", "read", "count_rows", "lookup", "read_written", "table_state", "indexes",
         "parts", "take", "deleted", "coverage", "count_vectors", "search_text", "nearest", "read_counts",
-        "kept_handles", "newest", "find_committed", "expected", "read_places",
+        "kept_handles", "forget", "newest", "find_committed", "expected", "read_places",
         "named_files",
     }  # fmt: skip
     files = {"write_rows", "fold_rows", "continue_rows", "mark_parts", "sync_staged", "sync_committed", "close"}

@@ -257,6 +257,28 @@ def test_make_durable_syncs_the_way_to_a_directory_once(adapter: LocalAdapter, d
     assert synced_for("4.lance") == ["top/g/t/data/4.lance", "top/g/t/data"]
 
 
+@pytest.mark.parametrize("verb", ["write", "make_durable"])
+def test_of_few_directories_the_way_up_is_remembered(
+    adapter: LocalAdapter, disk: Disk, monkeypatch: pytest.MonkeyPatch, verb: str
+):
+    """Each branch has directories of its own, and a process may live through any number of branches."""
+    monkeypatch.setattr("omnigraph_storage_local.adapter.MAX_SETTLED", 4)
+    folders = [Path(adapter.uri(adapter.key(f"t{number}"))) for number in range(10)]
+    for folder in folders:
+        folder.mkdir(parents=True)
+    for folder in folders:
+        key = adapter.key(f"{folder.name}/x")
+        if verb == "write":
+            adapter.write(key, b"1")
+        else:
+            (folder / "x").write_bytes(b"1")
+            adapter.make_durable([key])
+        assert len(adapter._settled) <= 4
+    disk.forget()
+    adapter.make_durable([adapter.key("t0/x")])
+    assert disk.synced() == ["top/g/t0/x", "top/g/t0", "top/g", "top"]
+
+
 def test_make_durable_of_nothing_syncs_nothing(adapter: LocalAdapter, disk: Disk):
     adapter.make_durable([])
     assert disk.events == []

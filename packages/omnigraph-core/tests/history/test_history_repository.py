@@ -220,6 +220,16 @@ def test_of_many_branches_those_used_last_are_remembered_and_main_always_is(monk
     assert {name: opened(name) for name in ("main", "a", "c", "b")} == {"main": 0, "a": 0, "c": 0, "b": 1}
 
 
+def test_few_schemas_are_remembered(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("omnigraph.history.repository.MAX_SCHEMAS", 3)
+    repository = new_graph()
+    own = repository.snapshot_of().schema
+    for number in range(5):
+        repository.adopt_schemas({f"{number}" * 64: own})
+        assert repository.schema(own.digest) == own
+    assert list(repository._schemas) == ["3" * 64, "4" * 64, own.digest]
+
+
 # ── threads ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 

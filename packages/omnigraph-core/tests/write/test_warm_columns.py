@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from publish_world import PERSON, appending, intent, new_adapter, new_graph, plan, write
@@ -274,6 +275,39 @@ def test_all_that_is_kept_stays_within_the_bounds_and_the_least_used_goes_first(
         # What went is what was used longest ago.
         assert kept == used[len(used) - len(kept) :]
         used = kept
+
+
+def test_of_one_line_of_a_table_two_versions_are_kept():
+    """A fold, or what another process wrote, is not always followed, and nobody asks for the version before again."""
+    tables, handle = created({"a": 1})
+    fork = tables.fork(handle, "fork")
+    warm = WarmColumns()
+    for _ in range(4):
+        for line in (handle, fork):
+            warm.columns(tables, line, ["id"], row_count=1)
+        # So many rows that they are read anew and not followed.
+        staged = tables.stage_overwrite(handle, table({"b": 1}))
+        handle = tables.commit_exact(handle, [staged])
+    assert [(each.branch, each.version) for each in warm._kept] == [(None, 3), (None, 4), ("fork", 1)]
+
+
+def test_of_all_tables_few_versions_are_kept_and_those_that_are_let_go_take_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("omnigraph.history.warm.MAX_KEPT", 3)
+    warm = WarmColumns()
+    for number in range(5):
+        warm._keep(TablePin(location=f"nodes/{number}", branch=None, version=1), _Kept(table({"a": 1}), ()))
+    assert [each.location for each in warm._kept] == ["nodes/2", "nodes/3", "nodes/4"]
+    warm.forget(lambda pin: pin.location != "nodes/3")
+    assert [each.location for each in warm._kept] == ["nodes/3"]
+    warm.forget(lambda _: True)
+    assert warm._bytes == 0
+
+
+def test_the_description_of_parts_counts_as_kept():
+    tables, handle = created({"a": 1})
+    parts = tables.parts(handle)
+    few, many = _Kept(table({"a": 1}), parts), _Kept(table({"a": 1}), parts * 101)
+    assert 10_000 < many.nbytes - few.nbytes < 50_000
 
 
 def test_threads_can_share_it():

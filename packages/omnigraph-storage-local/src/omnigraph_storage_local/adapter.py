@@ -72,6 +72,9 @@ LOCK_NAME: Final = "lock#0"
 MAX_ATTEMPTS: Final = 100
 """How often a write begins anew because its directory was removed under it."""
 
+MAX_SETTLED: Final = 4_096
+"""Of so many directories it is remembered that the way up to the root is synced."""
+
 # A root that is a link or a mount point cannot go itself; a directory in which somebody wrote meanwhile must not.
 _DIRECTORY_STAYS: Final = frozenset({errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR, errno.EBUSY})
 
@@ -192,7 +195,7 @@ class LocalAdapter(StorageAdapter):
             synced = {each: self._sync(each) for each in sorted(holding | above, key=len, reverse=True)}
             if new:
                 self._sync(os.path.dirname(self.root.path))
-                self._settled.update({each: found for each in new if (found := synced[each]) is not None})
+                self._remember({each: found for each in new if (found := synced[each]) is not None})
 
     def check_lance_commits(self) -> None:
         """Refuse a file system without hard links, by which Lance claims a version of a table.
@@ -332,7 +335,13 @@ class LocalAdapter(StorageAdapter):
                 help="Read it; repeat the change once the disk is well.",
             ) from error
         if identity is not None:
-            self._settled[directory] = identity
+            self._remember({directory: identity})
+
+    def _remember(self, settled: Mapping[str, tuple[int, int]]) -> None:
+        """The way to these directories is synced. What is forgotten is synced once more; each branch has its own."""
+        if len(self._settled) + len(settled) > MAX_SETTLED:
+            self._settled.clear()
+        self._settled.update(settled)
 
     def _sync(self, directory: str) -> tuple[int, int] | None:
         """Sync a directory; None for one above the root that this user may not open.

@@ -57,6 +57,9 @@ _MOMENTS: Final = "Give a snapshot, a commit or its id, the name of a tag or bra
 MAX_REMEMBERED: Final = 256
 """Of so many branches the newest known log is kept."""
 
+MAX_SCHEMAS: Final = 64
+"""So many schemas are kept; each migration makes another one."""
+
 _log: Final = logging.getLogger(__name__)
 
 
@@ -90,7 +93,7 @@ class Repository:
         self._newest: OrderedDict[str, ManifestLog] = OrderedDict()
         # Lines whose newest version was seen to be deleted.
         self._rolled_back: set[str] = set()
-        self._schemas: dict[str, GraphSchema] = {}
+        self._schemas: OrderedDict[str, GraphSchema] = OrderedDict()
 
     @property
     def manifests(self) -> Manifests:
@@ -269,9 +272,18 @@ class Repository:
             return found
 
     def forget_branch(self, ref: BranchRef) -> None:
-        """Let go of a branch that is gone."""
+        """Let go of a branch that is gone, and of its versions of tables but those that another branch shows."""
         with self._lock:
             self._newest.pop(ref.incarnation, None)
+            self._rolled_back.discard(ref.incarnation)
+            shown = {entry.pin for log in self._newest.values() for entry in log.state.entries.values()}
+        self.rivals.forget(ref.incarnation)
+
+        def is_unused(pin: TablePin) -> bool:
+            return ref.owns(pin) and pin not in shown
+
+        self.tables.forget(is_unused)
+        self.warm.forget(is_unused)
 
     def close(self) -> None:
         """Let go of everything that is remembered, of connections, and of the memory that native code took."""
@@ -302,9 +314,13 @@ class Repository:
 
     def schema(self, digest: str) -> GraphSchema:
         """The schema of a state; read once."""
-        found = self._schemas.get(digest)
-        if found is None:
-            found = self._schemas[digest] = read_schema(self.adapter, digest)
+        with self._lock:
+            found = self._schemas.get(digest)
+            if found is not None:
+                self._schemas.move_to_end(digest)
+                return found
+        found = read_schema(self.adapter, digest)
+        self.adopt_schemas({digest: found})
         return found
 
     @property
@@ -314,7 +330,10 @@ class Repository:
 
     def adopt_schemas(self, schemas: Mapping[str, GraphSchema]) -> None:
         """Take over schemas that are known already, by digest."""
-        self._schemas.update(schemas)
+        with self._lock:
+            self._schemas.update(schemas)
+            while len(self._schemas) > MAX_SCHEMAS:
+                self._schemas.popitem(last=False)
 
     def snapshot(self, log: ManifestLog) -> Snapshot:
         """The snapshot that a log shows."""

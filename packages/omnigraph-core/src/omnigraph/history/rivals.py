@@ -32,6 +32,11 @@ class Rivals:
         with self._lock:
             self._left[incarnation] = REMEMBERED_WRITES
 
+    def forget(self, incarnation: str) -> None:
+        """The branch is gone."""
+        with self._lock:
+            self._left.pop(incarnation, None)
+
     def are_near(self, incarnation: str) -> bool:
         """Whether one was met lately."""
         return incarnation in self._left

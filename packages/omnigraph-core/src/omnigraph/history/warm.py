@@ -6,14 +6,15 @@ one version is followed to the next: by what the writer of that version knows (`
 can be replaced or deleted without looking for it.
 
 An entry is named by a pin and pins never change meaning, so an entry is right or absent, never stale. Bounded in bytes,
-while reading too; the least used go first. Safe to share between threads.
+while reading too; the least used go first. Of one line of a table few versions are kept: a step that is not followed,
+such as a fold, leaves the version before it behind. Safe to share between threads.
 """
 
 from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Self
 
@@ -32,12 +33,20 @@ ADDRESS_FIELD: Final = pa.field(ADDRESS, pa.uint64(), nullable=False)
 MAX_BYTES: Final = 64 * 1024 * 1024
 """What all entries together may take."""
 
+MAX_KEPT: Final = 256
+"""How many versions of all tables may be kept, however small they are."""
+
+KEPT_OF_LINE: Final = 2
+"""How many versions of one line of a table: the newest, and the one that a slower writer still builds on."""
+
 MAX_ROWS: Final = 250_000
 """Tables with more rows are read, not kept."""
 
 _MAX_CHUNKS: Final = 64
 _MAX_REFUSALS: Final = 1_024
 _PART_BITS: Final = np.uint64(32)
+_PART_BYTES: Final = 256
+"""About what the description of one part takes."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,7 +58,7 @@ class _Kept:
     nbytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "nbytes", int(self.rows.nbytes))
+        object.__setattr__(self, "nbytes", int(self.rows.nbytes) + _PART_BYTES * len(self.parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,6 +121,12 @@ class WarmColumns:
             self._kept.clear()
             self._refused.clear()
             self._bytes = 0
+
+    def forget(self, leaves: Callable[[TablePin], bool]) -> None:
+        """Let go of the columns of versions that nobody will ask for."""
+        with self._lock:
+            for pin in [each for each in self._kept if leaves(each)]:
+                self._drop(pin)
 
     def held(self, handle: SnapshotHandle, columns: Sequence[str]) -> pa.Table | None:
         """These columns of a version if they are kept; nothing is read."""
@@ -184,9 +199,12 @@ class WarmColumns:
 
     def _take(self, pin: TablePin) -> _Kept | None:
         with self._lock:
-            found = self._kept.pop(pin, None)
-            self._bytes -= 0 if found is None else found.nbytes
-            return found
+            return self._drop(pin)
+
+    def _drop(self, pin: TablePin) -> _Kept | None:
+        found = self._kept.pop(pin, None)
+        self._bytes -= 0 if found is None else found.nbytes
+        return found
 
     def _read(
         self,
@@ -214,12 +232,14 @@ class WarmColumns:
         if kept.nbytes > self.max_bytes or kept.rows.num_rows > self.max_rows:
             return
         with self._lock:
-            replaced = self._kept.pop(pin, None)
+            self._drop(pin)
             self._kept[pin] = kept
-            self._bytes += kept.nbytes - (0 if replaced is None else replaced.nbytes)
-            while self._bytes > self.max_bytes:
-                _, freed = self._kept.popitem(last=False)
-                self._bytes -= freed.nbytes
+            self._bytes += kept.nbytes
+            line = [each for each in self._kept if (each.location, each.branch) == (pin.location, pin.branch)]
+            for each in line[:-KEPT_OF_LINE]:
+                self._drop(each)
+            while self._bytes > self.max_bytes or len(self._kept) > MAX_KEPT:
+                self._drop(next(iter(self._kept)))
 
     def _refuse(self, asked: tuple[TablePin, tuple[str, ...]]) -> None:
         with self._lock:

@@ -15,7 +15,7 @@ file format makes of it. Durability is in the hands of the caller, who knows the
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph._sealed import Sealed
@@ -390,6 +390,10 @@ class TableStorage(MergeSteps, Sealed, ABC):
     @abstractmethod
     def drop(self, location: str) -> None:
         """Remove a table that no manifest ever named; a missing one is success. Not atomic."""
+
+    @abstractmethod
+    def forget(self, leaves: Callable[[TablePin], bool]) -> None:
+        """Let go of the handles of versions that nobody will ask for; who asks all the same opens them again."""
 
     @abstractmethod
     def close(self) -> None:

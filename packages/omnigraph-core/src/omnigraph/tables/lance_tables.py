@@ -9,7 +9,7 @@ The work is done by the modules beside it: ``reading``, ``parts``, ``deletions``
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -411,6 +411,9 @@ class LanceTables(LanceMergeSteps):
     def fork(self, handle: SnapshotHandle, branch: str) -> SnapshotHandle:
         self._check_writable()
         return self._keep(forking.fork(self._adapter, snapshot_of(handle), branch))
+
+    def forget(self, leaves: Callable[[TablePin], bool]) -> None:
+        self._handles.forget(leaves)
 
     def close(self) -> None:
         """Let go of every handle and of Lance's caches, and remove what was kept for reading only.
