@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,10 +58,10 @@ class Place:
     def open(self, mode: Literal["r", "rw"] = "rw") -> og.Graph:
         return og.open(self.uri, mode=mode, options=dict(self.options))
 
-    def build(self, whose: str, commits: int) -> None:
-        """A graph with so many commits on main, two tags, and two branches with two commits more."""
+    def build(self, whose: str, commits: int, *, is_small: bool = False) -> None:
+        """A graph with so many commits on main, two tags, and two branches with two commits more; or one branch."""
         with og.init(self.uri, schema=SCHEMA, options=dict(self.options)) as graph:
-            fill(graph, whose, commits)
+            fill(graph, whose, commits, ("dev",) if is_small else ("dev", f"only {whose}"))
 
     @property
     def _directory(self) -> Path | None:
@@ -121,7 +121,7 @@ class Place:
             }
 
 
-def fill(graph: og.Graph, whose: str, commits: int) -> None:
+def fill(graph: og.Graph, whose: str, commits: int, branches: Sequence[str]) -> None:
     for number in range(commits):
         rows = [person(f"{whose} {number}", number)]
         if number == 0:
@@ -130,7 +130,7 @@ def fill(graph: og.Graph, whose: str, commits: int) -> None:
     if commits:
         graph.tags.create("seen")
         graph.tags.create(f"only {whose}")
-    for name in ("dev", f"only {whose}"):
+    for name in branches:
         graph.branches.create(name)
         graph.load([person(f"{whose} dev", 50)], "append", branch=name)
         graph.load([person(f"{whose} dev 2", 51)], "append", branch=name)
