@@ -212,7 +212,7 @@ def test_writes_that_were_taken_back_are_listed_beside_a_damaged_branch(world: W
                 tables=(),
                 created_at=made.created_at,
             )
-            record_recovery(graph._repository.logs, taken_back)
+            record_recovery(graph._repository.manifests, taken_back)
     world.manifest.write_bytes(b"")
     with og.open(world.root, mode="r") as graph:
         assert [each.published_version for each in graph.recoveries.list()] == [None, made.manifest_version]

@@ -81,7 +81,14 @@ def test_a_feature_that_is_not_known_is_refused_by_name_in_both_modes(mode):
     assert "Upgrade OmniGraph" in str(caught.value.help)
 
 
-@pytest.mark.parametrize("value", [None, "", "entries", "{}", "[1]", '[""]', '"entries"', "[" * 5_000, "[" * 50_000])
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, "", "entries", "{}", "[1]", '[""]', '"entries"', "[" * 5_000, "[" * 50_000),
+        # What no terminal can show: half of a pair, and a sequence that clears the screen.
+        *('["\\ud800"]', '["\\u001b[2J"]'),
+    ],
+)
 def test_a_list_of_features_that_cannot_be_read_is_damage(value):
     repository = new_graph()
     with_metadata(repository, {REQUIRES_KEY: value})

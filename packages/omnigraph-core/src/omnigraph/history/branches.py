@@ -258,6 +258,9 @@ def _parse_ref(facts: Any, name: str) -> BranchRef:
     physical, incarnation, root = facts["physical"], facts["incarnation"], facts["root"]
     if facts["name"] != name or not all(isinstance(each, str) and each for each in (physical, incarnation, root)):
         raise ValueError(facts)
+    # A line is used once, by the incarnation that it is named for; another one may be that of another branch.
+    if physical != f"{_LINE_PREFIX}{incarnation}":
+        raise ValueError(facts)
     created_at, reclaimed_below = facts.get("created_at"), facts.get("reclaimed_below", 0)
     # bool is an int to Python.
     if type(reclaimed_below) is not int or reclaimed_below < 0:

@@ -99,4 +99,6 @@ def _parse_features(raw: str) -> list[str] | None:
         found = read_control_json(raw)
     except ControlJsonError:
         return None
-    return found if isinstance(found, list) and all(isinstance(each, str) and each for each in found) else None
+    # They are shown to people, so half of a surrogate pair or a control character is no name.
+    is_named = isinstance(found, list) and all(isinstance(each, str) and each and each.isprintable() for each in found)
+    return found if is_named else None
