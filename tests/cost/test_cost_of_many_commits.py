@@ -126,6 +126,21 @@ def test_branches_that_are_gone_leave_nothing_behind(tmp_path: Path):
         assert max(counts) <= (1, 2)
 
 
+def test_a_fold_that_comes_too_late_keeps_nothing_of_its_branch():
+    with og.init("memory://many-commits-late", schema=SCHEMA) as graph:
+        graph.branches.create("work")
+        insert_on(graph, "work")
+        repository = graph._repository
+        ref = repository.resolve("work")
+        [pin] = [entry.pin for entry in repository.known("work").state.entries.values()]
+        graph.branches.delete("work")
+        # As a fold that began before the branch was deleted.
+        repository.tables.open_at(pin)
+        graph._tail._begin(ref, ["node:Person"])
+        graph._tail.wait()
+        assert pin not in repository.tables._handles._values
+
+
 def test_what_another_branch_shows_of_one_that_is_gone_stays_open():
     with og.init("memory://many-commits-heir", schema=SCHEMA) as graph:
         graph.branches.create("work")

@@ -21,8 +21,9 @@ from typing import Final
 
 from omnigraph import failpoints
 from omnigraph.engine.stats import MaintenanceStats
-from omnigraph.errors import ConflictError, NotFoundError, OmnigraphError
+from omnigraph.errors import BranchReplacedError, ConflictError, NotFoundError, OmnigraphError
 from omnigraph.failpoints import reach
+from omnigraph.history.branches import BranchRef
 from omnigraph.history.commits import Commit, CommitKind
 from omnigraph.history.declared_indexes import declared_indexes
 from omnigraph.history.log import ManifestLog
@@ -52,7 +53,7 @@ class TailMaintenance:
     def __init__(self, repository: Repository, *, is_on: bool = True) -> None:
         self._repository = repository
         self._lock = threading.Lock()
-        self._due: dict[tuple[str, str], None] = {}
+        self._due: dict[tuple[BranchRef, str], None] = {}
         self._thread: threading.Thread | None = None
         self._is_closed = False
         self._stats = MaintenanceStats(is_on=is_on)
@@ -71,7 +72,7 @@ class TailMaintenance:
             return
         due = [key for key, pin in moved.items() if self._is_due(pin, log.state.entries[key].pin)]
         if due:
-            self._begin(log.branch.name, due)
+            self._begin(log.branch, due)
 
     def _is_due(self, before: TablePin, after: TablePin) -> bool:
         # Both versions are open: this process has just built one on the other.
@@ -94,7 +95,7 @@ class TailMaintenance:
             self._due.clear()
         self.wait()
 
-    def _begin(self, branch: str, types: Sequence[str]) -> None:
+    def _begin(self, branch: BranchRef, types: Sequence[str]) -> None:
         with self._lock:
             if self._is_closed:
                 return
@@ -117,15 +118,18 @@ class TailMaintenance:
             # Commits leave holes in the heap of each thread; here nobody waits.
             give_back()
 
-    def _fold(self, branch: str, key: str) -> None:
+    def _fold(self, branch: BranchRef, key: str) -> None:
         commit, parts, error = None, 0, None
         try:
-            commit, parts = fold_type(self._repository, branch, key)
+            commit, parts = fold_type(self._repository, branch.name, key)
         except (ConflictError, NotFoundError) as overtaken:
-            _log.debug("A fold of %s on %s was overtaken: %s", key, branch, overtaken)
+            _log.debug("A fold of %s on %s was overtaken: %s", key, branch.name, overtaken)
+            if not branch.is_main and isinstance(overtaken, (NotFoundError, BranchReplacedError)):
+                # It was deleted, and what this thread opened since then is of no use.
+                self._repository.forget_branch(branch)
         # A thread of ours has nobody to raise to.
         except Exception as failure:  # noqa: BLE001
-            _log.warning("A fold of %s on %s failed; it will be tried again: %s", key, branch, failure)
+            _log.warning("A fold of %s on %s failed; it will be tried again: %s", key, branch.name, failure)
             error = failure.message if isinstance(failure, OmnigraphError) else f"{type(failure).__name__}: {failure}"
         with self._lock:
             self._stats = replace(
