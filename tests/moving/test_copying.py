@@ -207,6 +207,28 @@ def test_a_data_file_that_is_cut_short_is_found(own: Path, tmp_path: Path, branc
     assert re.search(problem, lost.reason)
 
 
+def test_a_schema_that_is_missing_or_damaged_is_found(own: Path, tmp_path: Path):
+    (schema,) = own.glob("__schema/*.json")
+    for spoil in (lambda: schema.write_bytes(schema.read_bytes() + b" "), schema.unlink):
+        spoil()
+        with pytest.raises(FormatError, match="schema") as caught:
+            og.copy(own, tmp_path / "copy")
+        # What is damaged is there, and the copy is not.
+        assert str(schema) in caught.value.message
+        assert str(tmp_path / "copy") not in caught.value.message
+        assert nothing_is_there(tmp_path / "copy")
+
+
+def test_a_damaged_manifest_of_main_is_told_of_the_graph(own: Path, tmp_path: Path):
+    newest = min(own.glob("__manifest/*/_versions/*.manifest"))
+    newest.write_bytes(b"nothing of Lance")
+    with pytest.raises(FormatError, match=r"main of .* is damaged") as caught:
+        og.copy(own, tmp_path / "copy")
+    assert str(own) in caught.value.message
+    assert str(tmp_path / "copy") not in caught.value.message
+    assert nothing_is_there(tmp_path / "copy")
+
+
 # ── where it may go ──────────────────────────────────────────────────────────────────────────────────────────────────
 
 

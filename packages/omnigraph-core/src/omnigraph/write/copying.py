@@ -393,7 +393,10 @@ class _Copying:
 
     def _shown(self, copy: Repository) -> tuple[list[_Shown], tuple[LostHistory, ...]]:
         """What branches and tags show, main first; and those whose manifest cannot be read."""
-        shown = [_Shown(kind="branch", log=open_manifest(copy.manifests, self._cut.main))]
+        try:
+            shown = [_Shown(kind="branch", log=open_manifest(copy.manifests, self._cut.main))]
+        except (NotFoundError, FormatError, StorageError) as error:
+            raise self._main_is_damaged(error) from error
         lost: list[LostHistory] = []
         branches = [("branch", each, None) for each in self._cut.branches[1:]]
         tags = [("tag", BranchRef.of_line(each.name, each.line), each.manifest_version) for each in self._cut.tags]
@@ -405,21 +408,23 @@ class _Copying:
         return shown, tuple(lost)
 
     def _look_at(self, copy: Repository, shown: Sequence[_Shown]) -> Iterator[LostHistory]:
-        """Look at every table that a branch or tag shows; those that are not as its manifest says.
+        """Look at the schema and every table that a branch or tag shows; those that are not as its manifest says.
 
         Raises:
-            FormatError, StorageError: it is one of main.
+            FormatError: it is one of main.
+            StorageError: the store did not answer.
         """
         for each in shown:
             try:
                 self._look_at_one(copy, each.log)
             except (NotFoundError, FormatError, StorageError) as error:
                 if each.kind == "branch" and each.log.branch.is_main:
-                    raise
+                    raise self._main_is_damaged(error) from error
                 yield _lost(each.kind, each.log.branch.name, error)
 
     def _look_at_one(self, copy: Repository, log: ManifestLog) -> None:
         log.lineage()
+        copy.schema(log.state.schema_digest)
         for entry in log.state.entries.values():
             check_cancelled()
             handle = copy.tables.open_at(entry.pin)
@@ -431,6 +436,17 @@ class _Copying:
                     help="Restore the graph from another copy, or copy what can be read: omnigraph export.",
                     details={"uri": str(self._source.root), "table_key": entry.key},
                 )
+
+    def _main_is_damaged(self, error: OmnigraphError) -> OmnigraphError:
+        """The same of the graph: what was found out by a look at the copy, which there will not be, is true of it."""
+        if not is_of_one_branch(error):
+            return error
+        uri = str(self._source.root)
+        return FormatError(
+            f"main of {uri} is damaged, so there is no copy: {error.message.replace(str(self._target.root), uri)}",
+            help="Restore the file from another copy of the graph, or copy what can be read: omnigraph export.",
+            details={**error.details, "uri": uri},
+        )
 
     def _wrong_file(self, named: Mapping[str, int | None]) -> str:
         """What is wrong with the files that a version names, by their sizes where it knows them; or nothing."""
