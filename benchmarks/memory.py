@@ -3,6 +3,7 @@
     shapes of commits    inserts, updates, deletes, edges, loads, refused writes, all of them mixed with queries
     branches             inserts on a branch; a branch that is made, written, merged and deleted, again and again
     readers              a handle for reading that follows the commits of another process
+    indexes              inserts, and searches by text, vector, key and number that are answered from storage
     handles and texts    graphs that are opened and closed; queries of which each has another text
 
 Each shape runs in a process of its own, whose resident memory is read after 1,000 steps, every 1,000 after, and after
@@ -20,6 +21,7 @@ import gc
 import itertools
 import json
 import os
+import random
 import subprocess
 import sys
 import tempfile
@@ -55,6 +57,27 @@ CONNECT = """query connect($source: String, $target: String, $since: I32) {
 }"""
 AGE = "query age($key: String) { match { $p: Person { key: $key } } return { $p.age as age } }"
 FRIENDS = "query friends($key: String) { match { $p: Person { key: $key }  $p knows $q } return { count($q) as n } }"
+
+DOCUMENTS = """
+node Doc {
+    key: String @key
+    age: I32 @index
+    text: String @index
+    taste: Vector(64) @index
+}
+"""
+ADD = """query add($key: String, $age: I32, $text: String, $taste: Vector(64)) {
+    insert Doc { key: $key, age: $age, text: $text, taste: $taste }
+}"""
+BY_TEXT = "query q($w: String) { match { $d: Doc } return { $d.key as key } order { bm25($d.text, $w) } limit 10 }"
+BY_VECTOR = (
+    "query q($v: Vector(64)) { match { $d: Doc } return { $d.key as key } order { nearest($d.taste, $v) } limit 10 }"
+)
+BY_AGE = "query q($age: I32) { match { $d: Doc { age: $age } } return { count($d) as n } }"
+BY_KEY = "query q($key: String) { match { $d: Doc { key: $key } } return { $d.age as age } }"
+WORDS = tuple(f"word{number}" for number in range(5_000))
+COUNT = 10_000
+"""Documents that are there from the beginning, with their indexes."""
 
 STEADY = 200
 """People who are there from the beginning, and are updated and connected."""
@@ -256,6 +279,32 @@ def following(place: Path, steps: int) -> Iterator[tuple[og.Graph, Step]]:
 
 
 @contextlib.contextmanager
+def searching(place: Path, _steps: int) -> Iterator[tuple[og.Graph, Step]]:
+    """A graph of its own, whose indexes are read from storage and made anew by folds."""
+    chance = random.Random(7)
+
+    def document(number: int) -> dict[str, Any]:
+        text = " ".join(chance.choice(WORDS) for _ in range(20))
+        return {"key": f"d{number}", "age": number % 90, "text": text, "taste": vector()}
+
+    def vector() -> list[float]:
+        return [chance.gauss(0, 1) for _ in range(64)]
+
+    def add_and_search(graph: og.Graph, number: int) -> None:
+        graph.mutate(ADD, params=document(COUNT + number))
+        graph.query(BY_TEXT, params={"w": chance.choice(WORDS)}).rows()
+        graph.query(BY_VECTOR, params={"v": vector()}).rows()
+        graph.query(BY_AGE, params={"age": number % 90}).rows()
+        graph.query(BY_KEY, params={"key": f"d{chance.randrange(COUNT)}"}).rows()
+
+    os.environ["OMNIGRAPH_SCAN_MODE"] = "stored"
+    with og.init(place.with_name("documents"), schema=DOCUMENTS) as graph:
+        graph.load([{"type": "Doc", "data": document(number)} for number in range(COUNT)], "append")
+        graph.maintain.ensure_indices()
+        yield graph, add_and_search
+
+
+@contextlib.contextmanager
 def opening(place: Path, _steps: int) -> Iterator[tuple[og.Graph, Step]]:
     def open_and_close(_graph: og.Graph, number: int) -> None:
         with og.open(place, mode="r" if number % 2 else "rw") as graph:
@@ -276,6 +325,7 @@ SHAPES: dict[str, Callable[[Path, int], contextlib.AbstractContextManager[tuple[
     "branch": lambda place, _: one_handle(place, on_branch),
     "branches": lambda place, _: one_handle(place, many_branches),
     "follow": following,
+    "indexes": searching,
     "open": opening,
     "texts": lambda place, _: one_handle(place, ask_new_text),
 }

@@ -83,7 +83,31 @@ def test_every_version_that_stays_open_shares_the_session_that_has_a_bound():
             each for each in gc.get_objects() if isinstance(each, LanceDataset) and "commits-sessions" in str(each.uri)
         ]
         assert len(kept) > 3
-        assert all(each.session().is_same_as(tables.session) for each in kept)
+        sessions = (tables.session, graph._repository.logs.session)
+        assert all(any(each.session().is_same_as(one) for one in sessions) for each in kept)
+
+
+def test_caches_begin_anew_after_many_versions_so_that_indexes_nobody_reads_leave(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("omnigraph.tables.lance_tables.RENEW_AFTER", 10)
+    monkeypatch.setattr("omnigraph.tables.lance_tables.RENEW_ABOVE", 0)
+    with og.init("memory://many-commits-renewed", schema=SCHEMA) as graph:
+        tables = graph._repository.tables
+        sessions = [tables.session]
+        for number in range(25):
+            insert(graph, 1, first=number)
+            assert graph.query(COUNT).rows() == [{"n": number + 1}]
+            if not tables.session.is_same_as(sessions[-1]):
+                sessions.append(tables.session)
+        assert len(sessions) >= 3
+        kept = [
+            each.session()
+            for each in gc.get_objects()
+            if isinstance(each, LanceDataset) and "-renewed" in str(each.uri)
+        ]
+        assert not any(each.is_same_as(old) for each in kept for old in sessions[:-1])
+        monkeypatch.setattr("omnigraph.tables.lance_tables.RENEW_ABOVE", 2**40)
+        insert(graph, 25, first=100)
+        assert tables.session.is_same_as(sessions[-1])
 
 
 def test_of_one_table_few_versions_stay_open():

@@ -143,7 +143,7 @@ class ChangeSpan:
         with open_adapter(self.uri, mode="r", options=dict(self.options), verify=False) as adapter:
             tables = LanceTables(adapter)
             main = resolve_branch(adapter, MAIN)
-            repository = Repository(adapter, main, tables, LogStore(adapter, tables.session))
+            repository = Repository(adapter, main, tables, LogStore(adapter))
             behind, before = self.behind, None
             for commit in self.commits:
                 place, after = CommitPlace.of(commit), None

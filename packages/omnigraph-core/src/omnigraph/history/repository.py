@@ -292,7 +292,6 @@ class Repository:
         self.warm.clear()
         self._schemas.clear()
         self.tables.close()
-        # It shares its session with the tables.
         self.logs = LogStore(self.adapter)
         give_back()
         self.adapter.close()

@@ -60,6 +60,7 @@ from omnigraph.tables.interface import (
 )
 from omnigraph.tables.metering import ReadMeter
 from omnigraph.tables.native_calls import waits
+from omnigraph.tables.native_memory import give_back
 from omnigraph.tables.opening import Place, manifest_name, moved_to_session, open_dataset, place_of
 from omnigraph.tables.probe import drop_table
 from omnigraph.tables.quarantine import quarantine_unreadable
@@ -70,6 +71,12 @@ from omnigraph.tables.views import View, Views
 
 KEPT_OF_LINE: Final = 8
 """How many versions of one line of a table stay open. Each commit makes one, and each describes the whole table."""
+
+RENEW_AFTER: Final = 1_024
+"""After so many versions were opened or made, Lance's caches are looked at."""
+
+RENEW_ABOVE: Final = 16 * 1024**2
+"""Caches that hold more bytes are begun anew then; those that hold less cannot have much of old indexes."""
 
 
 class LanceTables(LanceMergeSteps):
@@ -83,10 +90,11 @@ class LanceTables(LanceMergeSteps):
         )
         self._views = Views(adapter)
         self._meter = ReadMeter(self._session)
+        self._seen = 0
 
     @property
     def session(self) -> Session:
-        """The session that every dataset of this graph shares."""
+        """The session that the datasets of all tables share; another one after some thousand versions."""
         return self._session
 
     # ── reading ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -101,6 +109,7 @@ class LanceTables(LanceMergeSteps):
         opened = LanceSnapshot(_pin=pin, place=place, dataset=dataset)
         self._meter.watch(place, dataset)
         self._handles.put(pin, opened)
+        self._count()
         return opened
 
     def schema(self, handle: SnapshotHandle) -> pa.Schema:
@@ -420,17 +429,33 @@ class LanceTables(LanceMergeSteps):
 
         What reads on, in a call that is under way or a result, has the old session until its end.
         """
-        self._handles.forget(lambda _: True)
         self._views.forget(lambda _: True)
-        self._session = new_session()
-        self._meter.close(self._session)
+        self._renew()
 
     def _keep(self, made: LanceSnapshot) -> LanceSnapshot:
         # Lance gives a fork a session of its own, and all versions that are made of it would share that one.
         made = replace(made, dataset=moved_to_session(made.dataset, made.place, self._session))
         self._meter.watch(made.place, made.dataset)
         self._handles.put(made.pin, made)
+        self._count()
         return made
+
+    def _count(self) -> None:
+        """Begin with empty caches from time to time.
+
+        Each fold makes indexes anew, and Lance keeps those that nobody will read until its cache is full. Nothing
+        takes single ones out of a session, so all of it goes, and what is still needed is read once more.
+        """
+        self._seen += 1
+        if self._seen % RENEW_AFTER == 0 and self._session.size_bytes() > RENEW_ABOVE:
+            self._renew()
+            give_back()
+
+    def _renew(self) -> None:
+        # What reads on has the old session until its end.
+        self._handles.forget(lambda _: True)
+        self._session = new_session()
+        self._meter.close(self._session)
 
     def _view(self, handle: SnapshotHandle, staged: Sequence[StagedHandle]) -> LanceSnapshot | View:
         """What to read: the version itself, or with staged writes in it."""

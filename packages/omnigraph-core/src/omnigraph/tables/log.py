@@ -30,7 +30,7 @@ from omnigraph.tables.failures import LANCE_ERRORS, as_storage_error, condition_
 from omnigraph.tables.forking import fork_dataset, forked_lines, ref_file
 from omnigraph.tables.native_calls import waits
 from omnigraph.tables.opening import Place, manifest_name, open_dataset, place_of
-from omnigraph.tables.sessions import Session, new_session
+from omnigraph.tables.sessions import Session, new_log_session
 
 FORMAT_VERSION: Final = "2.2"
 
@@ -62,7 +62,7 @@ class LogStore:
     """The log tables of one graph's root, and the cache that their handles share."""
 
     adapter: StorageAdapter
-    session: Session = field(default_factory=new_session, repr=False)
+    session: Session = field(default_factory=new_log_session, repr=False)
 
     @waits("open", is_brief=True)
     def open(self, location: str, *, branch: str | None = None, version: int | None = None) -> LogTable:

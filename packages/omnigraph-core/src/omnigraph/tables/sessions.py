@@ -27,3 +27,13 @@ def new_session() -> Session:
         index_cache_size_bytes=min(settings.index_cache_bytes, _MOST),
         metadata_cache_size_bytes=min(settings.metadata_cache_bytes, _MOST),
     )
+
+
+def new_log_session() -> Session:
+    """The same for the lines of a manifest, which have no index.
+
+    Every version of a line is made from the one before, in the same session; so it is not that of the tables, which is
+    begun anew from time to time.
+    """
+    settings = Settings.from_environment()
+    return Session(index_cache_size_bytes=0, metadata_cache_size_bytes=min(settings.metadata_cache_bytes, _MOST))

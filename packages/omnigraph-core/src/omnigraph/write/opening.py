@@ -70,7 +70,7 @@ def open_repository(
 def repository_at(adapter: StorageAdapter, main: BranchRef) -> Repository:
     """What stands behind one open graph, which is known by its first branch."""
     tables = LanceTables(adapter)
-    return Repository(adapter, main, tables, LogStore(adapter, tables.session))
+    return Repository(adapter, main, tables, LogStore(adapter))
 
 
 def find_main(adapter: StorageAdapter) -> BranchRef:
