@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 from publish_world import (
     FILM,
@@ -26,10 +28,11 @@ from publish_world import (
 
 from omnigraph import failpoints
 from omnigraph.errors import BranchReplacedError, ContentionError, NotFoundError, OutcomeUnknownError
-from omnigraph.history.branches import BranchRef, branch_key
+from omnigraph.history.branches import MAIN, BranchRef, branch_key, spell_ref
 from omnigraph.history.commits import CommitKind
 from omnigraph.history.repository import Repository
 from omnigraph.history.state import schema_row
+from omnigraph.history.ulids import new_ulid
 from omnigraph.tables.counting import count_table_calls
 from omnigraph.tables.log import LogTable
 from omnigraph.testing.faults import armed, recorded
@@ -370,6 +373,27 @@ def test_a_branch_that_goes_right_before_the_swap_is_told_although_the_swap_is_m
     assert sidecars(repository) == []
     if is_made_anew:
         assert ids_at(repository, another_handle(repository).newest("dev"), PERSON) == []
+
+
+@pytest.mark.parametrize("is_made_anew", [False, True])
+def test_a_late_swap_on_the_line_of_a_removed_graph_is_shown_to_nobody(is_made_anew: bool):
+    """An object store takes it, though nothing else of the line is there; a reader that was open would find it."""
+    repository = new_graph()
+    started = plan(repository, repository.newest(), {PERSON: appending("ann")})
+    reader = another_handle(repository)
+    assert ids_at(repository, reader.newest(), PERSON) == []
+    key = branch_key(repository.adapter, MAIN)
+
+    def remove() -> None:
+        repository.adapter.delete(key)
+        if is_made_anew:
+            repository.adapter.write(key, spell_ref(BranchRef.new_main(new_ulid(), created_at=datetime.now(UTC))))
+
+    gone = BranchReplacedError if is_made_anew else NotFoundError
+    with swaps(remove), pytest.raises(gone):
+        publish(repository, started, Deadline())
+    with pytest.raises(gone, match="since it was opened"):
+        reader.newest()
 
 
 # ── the deadline ─────────────────────────────────────────────────────────────────────────────────────────────────

@@ -127,7 +127,7 @@ class Repository:
         return found
 
     def newest(self, branch: str = MAIN) -> ManifestLog:
-        """The newest log of a branch: one request when nothing moved, three when something did; one more beside main.
+        """The newest log of a branch: one request when nothing moved, four when something did, also beside main.
 
         Raises:
             NotFoundError: there is no such branch, or the graph was removed.
@@ -141,6 +141,9 @@ class Repository:
         if known is not None and self.is_newest(known):
             return known
         newest = self.open_newest(branch)
+        if known is not None and branch.is_main and newest.version > known.version:
+            # The swap of a writer that slept makes a version also where the line of a removed graph was.
+            self.refuse_replaced()
         is_new = branch.incarnation not in self._rolled_back
         if is_new and known is not None and newest.version < known.version:
             self._rolled_back.add(branch.incarnation)
