@@ -216,8 +216,9 @@ def stopped(graphs: Graphs, name: str, branch: str, where: str | int) -> list[ob
         if isinstance(where, int):
             adapter.stop(where, happens)
             found = said(WRITES[name], kept)
-            # The last one takes away the sidecar of a commit that was confirmed, or ends a lease.
-            is_late = where == len(adapter.requests) - 1 and adapter.requests[-1][0] == "delete"
+            # Then all of it was confirmed; a sidecar, a lease or the heartbeat of a slow write is taken away.
+            looks = [n for n, each in enumerate(adapter.requests) if each[1].startswith("_refs/branches/")]
+            is_late = bool(looks) and where > looks[-1]
         else:
             with armed({where: Once(Call(happens))}):
                 found = said(WRITES[name], kept)
