@@ -64,7 +64,7 @@ def test_a_branch_that_cannot_be_read_is_listed_with_the_reason_and_can_be_delet
         ("good", first, True),
     ]
     lines = printed(0, "branch", "list", "g.omni").splitlines()
-    assert "cannot be read: The branch object" in lines[1]
+    assert "  The branch object" in lines[1]
     assert "damaged" in printed(1, "branch", "show", "g.omni", "bad")
     assert document(0, "branch", "delete", "g.omni", "bad") == {"uri": listed_uri(), "deleted": "bad", "head": None}
     assert [each["name"] for each in document(0, "branch", "list", "g.omni")["branches"]] == ["main", "good"]

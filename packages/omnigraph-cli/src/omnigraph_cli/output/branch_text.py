@@ -35,7 +35,7 @@ def _(result: BranchesResult) -> Iterator[Line]:
         if each.problem is None:
             yield Line(name, f"  {each.head}{since}")
         else:
-            yield Line(name, f"  cannot be read: {each.problem}", BAD)
+            yield Line(name, f"  {each.problem}", BAD)
 
 
 @lines_of.register
