@@ -17,7 +17,7 @@ from omnigraph_storage_s3.adapter import S3Adapter
 
 SCHEMA = "node Film { code: String @key  title: String? @index }\n"
 HELD = {"main": ["m1", "m2"], "deep": ["deep", "m1", "review"], "fresh": ["m1"], "review": ["m1", "review"]}
-BUCKET = "omnigraph-tests"
+BUCKET = "moving"
 
 
 def film(code: str) -> dict[str, object]:
