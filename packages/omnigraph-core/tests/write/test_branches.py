@@ -20,6 +20,7 @@ from omnigraph.errors import (
     InvalidInputError,
     NotFoundError,
     ReadOnlyError,
+    StorageCondition,
     StorageError,
 )
 from omnigraph.failpoints import MUTATION_POST_STAGE_PRE_EFFECT_GATE, PUBLISH_BEFORE_COMMIT
@@ -415,6 +416,20 @@ def test_a_branch_that_could_not_be_made_is_not_there_and_the_next_try_makes_it(
         handle.branches.create("dev")
     assert names(graph) == ["main"]
     handle.branches.create("dev")
+    assert names(graph) == ["main", "dev"]
+
+
+@pytest.mark.parametrize("lost", ["the look at main", "the answer and the look for it"])
+def test_a_branch_of_which_it_is_not_known_whether_it_was_made_says_so(graph: og.Graph, lost: str):
+    faults = [Fault(verb="read", error=TimeoutError(), name_contains="main.json")]
+    if lost != "the look at main":
+        faults = [
+            Fault(verb="write_if_absent", error=TimeoutError(), moment="after"),
+            Fault(verb="read", error=TimeoutError(), name_contains="dev.json"),
+        ]
+    with pytest.raises(StorageError, match=r"not known whether .*dev\.json was made") as told:
+        faulty(graph, *faults).branches.create("dev")
+    assert told.value.condition is StorageCondition.UNKNOWN
     assert names(graph) == ["main", "dev"]
 
 

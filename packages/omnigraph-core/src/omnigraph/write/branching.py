@@ -19,6 +19,7 @@ from omnigraph.errors import (
     FormatError,
     InvalidInputError,
     NotFoundError,
+    StorageCondition,
     StorageError,
 )
 from omnigraph.failpoints import reach
@@ -27,7 +28,7 @@ from omnigraph.history.log import ManifestLog, fork_manifest
 from omnigraph.history.ref_names import check_ref_name
 from omnigraph.history.repository import Repository
 from omnigraph.history.ulids import new_ulid
-from omnigraph.storage import ObjectKey
+from omnigraph.storage import ObjectKey, StorageAdapter
 
 
 def make_branch(repository: Repository, name: str, base: ManifestLog) -> Branch:
@@ -102,12 +103,14 @@ def confirm_ref(repository: Repository, key: ObjectKey, made: bytes) -> None:
     Raises:
         NotFoundError: the graph was removed.
         BranchReplacedError: it was removed and made anew, and the object lay in the new one.
-        StorageError: the store did not answer; the object stays.
+        StorageError: condition ``unknown``: the store did not answer; the object is there, in whatever graph.
     """
+    adapter = repository.adapter
     try:
         repository.refuse_replaced()
+    except StorageError as error:
+        raise _unsure(adapter, key) from error
     except (NotFoundError, BranchReplacedError):
-        adapter = repository.adapter
         with suppress(StorageError):
             if adapter.read_if_exists(key) == made:
                 adapter.delete(key)
@@ -121,10 +124,23 @@ def _claim(repository: Repository, ref: BranchRef) -> bool:
     try:
         return adapter.write_if_absent(key, spell_ref(ref))
     except StorageError:
-        found = adapter.read_if_exists(key)
+        try:
+            found = adapter.read_if_exists(key)
+        except StorageError as error:
+            raise _unsure(adapter, key) from error
         if found is None:
             raise
         return found == spell_ref(ref)
+
+
+def _unsure(adapter: StorageAdapter, key: ObjectKey) -> StorageError:
+    uri = adapter.uri(key)
+    return StorageError(
+        f"It is not known whether {uri} was made: the store did not answer.",
+        condition=StorageCondition.UNKNOWN,
+        uri=uri,
+        help="When the store answers again, look whether it is there: it is whole then. If not, repeat the operation.",
+    )
 
 
 def _remove(repository: Repository, name: str, *, incarnation: str | None) -> None:
